@@ -14,7 +14,7 @@ from divulge.version import __version__
 
 _NAMES = {
     "api.measure": "measure",
-    "api.check": "check",
+    "api.check": "check check_anatomized",
     "api.profile": "profile",
     "api.rank": "rank growing",
     "api.perturbed": "perturbed",
@@ -22,7 +22,6 @@ _NAMES = {
     "api.apply": "apply",
     "api.anatomize": "advise anatomize",
     "api.query": "query open_release",
-    "api.check_anatomized": "check_anatomized",
     "api.attack": "attack",
     "api.report": "report",
     "api.utility": "utility",

@@ -10,7 +10,7 @@ from divulge.api.anatomize import anatomize as anatomize
 from divulge.api.apply import apply as apply
 from divulge.api.attack import attack as attack
 from divulge.api.check import check as check
-from divulge.api.check_anatomized import check_anatomized as check_anatomized
+from divulge.api.check import check_anatomized as check_anatomized
 from divulge.api.compare import compare as compare
 from divulge.api.compose import compose as compose
 from divulge.api.generalize import cut as cut

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import divulge as dv
-from divulge.anatomy import price
+from divulge.anatomy import advice
 from divulge.errors import BadInput, Infeasible
 from tests.helpers import run_cli
 
@@ -99,7 +99,7 @@ ASKED: dict[str, Any] = {"sensitive": "salary", "tables": [["job"], ["city"]], "
 def test_the_answer_depends_on_the_number_of_records_and_not_on_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     release = dv.anatomize(PEOPLE, beta="1/2", alpha="1/2", **ASKED)
     assert len(release.explain().bounds) == 2
-    monkeypatch.setattr(price, "_WORK", 2 * 16 - 1)
+    monkeypatch.setattr(advice, "_WORK", 2 * 16 - 1)
     found = release.explain()
     assert (found.bounds, found.cut_short) == ((), True)
     assert "too many records" in str(found)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from divulge.cli.policies import find
+from divulge.cli.given import find_policy
 from tests.cli.conftest import PATIENTS
 from tests.helpers import run_cli
 
@@ -91,11 +91,11 @@ def test_the_search_ends_at_the_project(tmp_path: Path) -> None:
     outer, inner = tmp_path / "outer", tmp_path / "outer" / "inner" / "deep"
     inner.mkdir(parents=True)
     (outer / "divulge.toml").touch()
-    assert find(inner) == outer / "divulge.toml"
+    assert find_policy(inner) == outer / "divulge.toml"
     (inner.parent / ".git").touch()  # a worktree has a file
-    assert find(inner) is None
+    assert find_policy(inner) is None
     (inner.parent / "divulge.toml").touch()
-    assert find(inner) == inner.parent / "divulge.toml"
+    assert find_policy(inner) == inner.parent / "divulge.toml"
 
 
 def test_home_is_looked_at_only_by_who_stands_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,13 +105,13 @@ def test_home_is_looked_at_only_by_who_stands_there(tmp_path: Path, monkeypatch:
     (tmp_path / "divulge.toml").touch()
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("USERPROFILE", str(home))
-    assert find(below) is None
-    assert find(home) == home / "divulge.toml"
+    assert find_policy(below) is None
+    assert find_policy(home) == home / "divulge.toml"
 
 
 def test_a_folder_of_that_name_is_no_policy(tmp_path: Path) -> None:
     (tmp_path / "divulge.toml").mkdir()
-    assert find(tmp_path) is None
+    assert find_policy(tmp_path) is None
 
 
 def test_levels_of_columns_that_are_no_quasi_identifiers_by_hand_are_not_asked_for(project: Path) -> None:

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import divulge as dv
-import divulge.cli.ledger
+import divulge.cli.given
 from divulge.engines import DuckDBEngine, SparkEngine
 from divulge.errors import BadInput
 from divulge.publish import read_manifests
@@ -348,13 +348,13 @@ def test_who_waits_for_a_ledger_that_goes_away_makes_a_new_one(
 
 def test_whoever_waits_is_told_so(tmp_path: Path, models: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("divulge.ledger.book._SILENT", 0.0)
-    told, tell = threading.Event(), divulge.cli.ledger.tell_of_waiting
+    told, tell = threading.Event(), divulge.cli.given.tell_of_waiting
 
     def tell_and_note(folder: Path) -> None:
         tell(folder)
         told.set()
 
-    monkeypatch.setattr("divulge.cli.ledger.tell_of_waiting", tell_and_note)
+    monkeypatch.setattr("divulge.cli.given.tell_of_waiting", tell_and_note)
     ledger, taken = dv.Ledger(tmp_path / "ledger"), threading.Event()
     ledger.add(models[0])
 

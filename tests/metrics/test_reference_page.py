@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from divulge.cli.metrics_page import mathml
+from divulge.cli.metrics import mathml
 from divulge.metrics import METRICS, Metric
 from divulge.policy import Promise
 from divulge.views.words import number

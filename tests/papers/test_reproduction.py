@@ -10,7 +10,7 @@ import pytest
 
 import divulge as dv
 from divulge.errors import BadInput, InternalError, MissingDependency
-from divulge.papers import PAPERS, Figure, Paper, Row, digits
+from divulge.papers import PAPERS, Figure, Paper, Row, reproduction
 from divulge.papers.reproduction import claim, row
 from divulge.views import paper_pages
 from tests.helpers import run_cli
@@ -45,7 +45,7 @@ from tests.helpers import run_cli
     ],
 )
 def test_digits_decide(ours: float | str, printed: str, told: str) -> None:
-    assert digits.agreement(ours, printed) == told
+    assert reproduction.agreement(ours, printed) == told
 
 
 def test_a_difference_is_explained_or_stays_one() -> None:

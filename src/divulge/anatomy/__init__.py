@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Anatomization: quasi-identifiers and sensitive attributes in separate tables, tied together only by groups of records."""
 
-from divulge.anatomy.advice import Advice, advise
+from divulge.anatomy.advice import Advice, GroupPrices, advise, price_groups
 from divulge.anatomy.chunks import LARGER, Grouping, HeldTables, group_table, needs_chunks
 from divulge.anatomy.division import Division, Linkage
 from divulge.anatomy.methods import (
@@ -16,7 +16,6 @@ from divulge.anatomy.methods import (
     Slppa,
 )
 from divulge.anatomy.model import AlphaBetaGammaDelta, GroupLevels, GroupSummary, Reached, Share, as_share, tally
-from divulge.anatomy.price import GroupPrices, price_groups
 from divulge.anatomy.problem import InfeasibleModel
 from divulge.anatomy.rows import Association, RowCodes, read_rows
 from divulge.anatomy.tables import COUNT, GROUP, Published, check_groups, join_tables, measure_tables

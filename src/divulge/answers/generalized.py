@@ -21,7 +21,7 @@ from divulge import anatomy, arrays
 from divulge.answers.bounds import numbers_of, raise_average
 from divulge.answers.condition import Terms, Tree, split, write
 from divulge.answers.labels import Labels
-from divulge.answers.spread import Spread
+from divulge.answers.meaning import Spread
 from divulge.arrays import Floats, Ints
 from divulge.count import Contingency, Domain
 from divulge.engines import DuckDBEngine

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from divulge import anatomy
-from divulge.answers.spread import Spread
+from divulge.answers.meaning import Spread
 from divulge.arrays import Bools, Codes, Floats, Ints
 from divulge.errors import BadInput
 

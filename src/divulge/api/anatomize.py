@@ -16,7 +16,7 @@ from typing import Any, Literal
 from divulge import anatomy, engines, publish, values
 from divulge import ledger as ledgers
 from divulge.api.anatomized import AnatomizedRelease, refuse_in_chunks
-from divulge.api.released import beside_released
+from divulge.api.released import beside_released, judged_by
 from divulge.belief import Adversary, adversary_in_force
 from divulge.count import Nulls
 from divulge.errors import BadInput, nearest
@@ -117,7 +117,7 @@ def anatomize(
     }
     options = ({name: value for name, value in given.items() if value is not None} for given in (bounds, settings))
     chosen = _method(method, *options)
-    out, her = ledgers.judge_by(ledger, adversary_in_force(adversary), new=True)
+    out, her = judged_by(ledger, adversary_in_force(adversary), new=True)
     source = read(table, engine=engine)
     roles, left_out = anatomy_roles(
         source,

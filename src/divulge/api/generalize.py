@@ -13,29 +13,22 @@ from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from divulge import engines, metrics, publish, search, values
+from divulge import engines, hierarchy, metrics, publish, search, values
 from divulge import ledger as ledgers
 from divulge import policy as policies
+from divulge import table as tables
 from divulge.api.hierarchies import suggest
-from divulge.api.released import beside_released
+from divulge.api.released import beside_released, judged_by
 from divulge.belief import Adversary, Assumptions, adversary_in_force
 from divulge.count import Contingency, Domain, Request, count, count_in_memory
 from divulge.engines import OwnEngine
 from divulge.errors import BadInput, InternalError, nearest
-from divulge.hierarchy import (
-    SUPPRESSED,
-    Hierarchy,
-    Spec,
-    Suggestion,
-    build_hierarchies,
-    build_hierarchy,
-    load_hierarchies,
-)
+from divulge.hierarchy import SUPPRESSED, Hierarchy, Suggestion, load_hierarchies
 from divulge.metrics import Measurement
 from divulge.policy import Policy, Promise, Protection, choose, guard, judge
 from divulge.results import Result
 from divulge.search import Plan
-from divulge.table import Declared, Names, Roles, Table, own_table, read, resolve_roles
+from divulge.table import Names, Roles, Table, own_table, read, resolve_roles
 from divulge.values import as_text
 
 
@@ -132,7 +125,7 @@ def cut(
         whole = count(source, resolve_roles(source, quasi_identifiers=[*every], sensitive=[about]), nulls=nulls)
         found = replace(found, whole_information=search.information_of(whole, attribute))
         settings |= {"against": [*every]}
-    levels = build_hierarchy(name, rule, contingency.keys[0].labels)
+    levels = hierarchy.build_hierarchy(name, rule, contingency.keys[0].labels)
     return CutColumn(found, rule, levels, settings, merging.notes, frame=source.frame)
 
 
@@ -161,7 +154,7 @@ def _rule(
 # --- generalize -------------------------------------------------------------------------------------------------------
 Method = Literal["full-domain", "columns", "mondrian", "relaxed-mondrian"]
 """One level for each column; each column as it is or not at all; boxes that never overlap; boxes that may share values at a cut."""
-Hierarchies = Mapping[str, Spec] | str | Path
+Hierarchies = Mapping[str, hierarchy.Spec] | str | Path
 
 
 @values.checked
@@ -240,7 +233,7 @@ def generalize(
     given |= {"leave_out": leave_out, "plain": plain}
     roles = roles_of(source, kept, given | {"weight": weight, "person": person})
     guard.refuse([*guard.unasked(source, roles, kept.roles)])
-    out, her = ledgers.judge_by(ledger, adversary_in_force(adversary, kept.adversary), new=True)
+    out, her = judged_by(ledger, adversary_in_force(adversary, kept.adversary), new=True)
     ground = Groundwork(source, own, roles, her, kept, hierarchies, joint=joint, ledger=out)
     options = {"objective": objective, "time_limit": time_limit, "all_optima": all_optima, "keep_nodes": keep_nodes}
     return ground.release(kept, method=method, announce=announce, **options)
@@ -446,7 +439,7 @@ def choose_hierarchies(
     given: Hierarchies | None,
     policy: Policy,
     *,
-    declared: Declared | None = None,
+    declared: tables.Declared | None = None,
     defaults: bool = True,
     also: Mapping[str, Sequence[str | None]] | None = None,
 ) -> tuple[dict[str, Hierarchy], dict[str, Suggestion]]:
@@ -456,7 +449,7 @@ def choose_hierarchies(
     """
     values = {key.name: key.labels for key in contingency.own_keys}
     own = declared.hierarchies if declared is not None else {}
-    specs: dict[str, Spec] = {name: hierarchy for name, hierarchy in own.items() if name in values}
+    specs: dict[str, hierarchy.Spec] = {name: levels for name, levels in own.items() if name in values}
     # Quasi-identifiers by hand go before the policy's, and its levels of the others are not asked for.
     theirs = policy.roles.get("quasi_identifiers") or ()
     others = {theirs} if isinstance(theirs, str) else {*theirs}
@@ -469,7 +462,7 @@ def choose_hierarchies(
     missing: Sequence[str] = [name for name in values if name not in specs] if defaults else []
     suggestions = {suggestion.column: suggestion for suggestion in suggest(contingency, missing)}
     chosen = specs | {name: suggestion.spec for name, suggestion in suggestions.items()}
-    return build_hierarchies(chosen, values, beyond=also), suggestions
+    return hierarchy.build_hierarchies(chosen, values, beyond=also), suggestions
 
 
 def _levels(
@@ -483,7 +476,7 @@ def _levels(
     if given:
         told = "the method 'columns' publishes each column as it is or not at all, and hierarchies are given"
         raise BadInput(told, hint="Leave them out, or use the method 'full-domain'")
-    dropped: dict[str, Spec] = {key.name: {"suppress": True} for key in contingency.own_keys}
+    dropped: dict[str, hierarchy.Spec] = {key.name: {"suppress": True} for key in contingency.own_keys}
     return choose_hierarchies(contingency, dropped, replace(policy, hierarchies={}), also=also)
 
 

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from divulge import hierarchy as levels
+from divulge import table as tables
 from divulge.count import Contingency, count
 from divulge.errors import BadInput
 from divulge.results import Result
-from divulge.table import ArxProject, Table, read, read_project, resolve_roles
+from divulge.table import Table, read, resolve_roles
 from divulge.values import toml_value
 
 Levels = Mapping[str, levels.Hierarchy]
@@ -107,7 +108,7 @@ def load_any(source: str | Path) -> dict[str, levels.Hierarchy]:
     """The hierarchies of a file, a folder or an ARX project, by column."""
     path = Path(source)
     if path.suffix.lower() == ".deid":
-        return dict(read_project(path).hierarchies)
+        return dict(tables.read_project(path).hierarchies)
     if path.is_dir():
         return levels.load_hierarchies(path)
     return {levels.column_of(path): levels.read_hierarchy(path, levels.column_of(path))}
@@ -143,7 +144,7 @@ def convert(
     """
     origin, goal = Path(source), Path(target)
     if origin.suffix.lower() == ".deid":
-        return _unpack(read_project(origin, encoding=encoding), goal, to=to, force=force)
+        return _unpack(tables.read_project(origin, encoding=encoding), goal, to=to, force=force)
     return write_to(load_any(origin), goal, to=to, force=force, many=origin.is_dir())
 
 
@@ -162,7 +163,7 @@ def write_to(hierarchies: Levels, target: Path, *, to: levels.Flavour, force: bo
     return list(paths.values())
 
 
-def _unpack(project: ArxProject, folder: Path, *, to: levels.Flavour, force: bool) -> list[Path]:
+def _unpack(project: tables.ArxProject, folder: Path, *, to: levels.Flavour, force: bool) -> list[Path]:
     data, policy = folder / "data.csv", folder / "divulge.toml"
     _refuse_existing([data, policy], force=force)
     written = write_to(project.hierarchies, folder / "hierarchies", to=to, force=force, many=True)

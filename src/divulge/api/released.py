@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from divulge import answers, publish, values
+from divulge import count as counting
+from divulge import ledger as ledgers
 from divulge.belief import Adversary
-from divulge.count import NOT_PUBLISHED
 from divulge.errors import BadInput, nearest
 from divulge.table import Roles, Table, read_beside, table_of
 
@@ -25,12 +26,20 @@ if TYPE_CHECKING:
     from divulge import anatomy, composition
 
 _JUDGED = "judged together with {out} already, in the joint classes of the people in the table{taken}"
-
-
 _LEFT = (
     "{left} of what is out already left the table since, and nothing that is published of it now changes what is known of them: whoever "
     "knows who is still in it finds {alone} among nobody else"
 )
+
+
+def judged_by(
+    ledger: str | Path | ledgers.Ledger | None, her: Adversary, *, new: bool = False
+) -> tuple[ledgers.OutAlready | None, Adversary]:
+    """What is out by a ledger, and the adversary who holds that too; without one, she as she is. `new`: as in `Ledger.judge`."""
+    if ledger is None:
+        return None, her
+    out = ledgers.Ledger.of(ledger).judge(new=new)
+    return out, out.held_by(her)
 
 
 def beside_released(source: Table, roles: Roles, her: Adversary) -> tuple[Table, publish.EarlierReleases]:
@@ -175,7 +184,7 @@ def _with_texts(source: Table, found: composition.Joined, names: Sequence[str]) 
     cells = [f"source.{quote(name)}" for name in source.names]
     joins = []
     for at, (release, column) in enumerate(zip(found.disclosed, found.columns, strict=True)):
-        cells.append(f"COALESCE(told{at}.told, '{NOT_PUBLISHED}') AS {quote(names[at])}")
+        cells.append(f"COALESCE(told{at}.told, '{counting.NOT_PUBLISHED}') AS {quote(names[at])}")
         joins.append(f"LEFT JOIN {engine.lend(_texts(release))} AS told{at} ON source.{quote(column)} = told{at}.code")
     relation = f"(SELECT {', '.join(cells)} FROM {rows.relation} AS source {' '.join(joins)})"
     return table_of(engine, relation, source=source.source, frame=source.frame, reading=source.reading)

@@ -19,8 +19,7 @@ from divulge import policy as policies
 from divulge import ranking as rankings
 from divulge.api.anatomized import AnatomizedRelease
 from divulge.api.attack import attack_plainly
-from divulge.api.check import check
-from divulge.api.check_anatomized import check_anatomized
+from divulge.api.check import check, check_anatomized
 from divulge.api.measure import TableOrRelease, measure
 from divulge.api.query import is_anatomized
 from divulge.api.rank import rank

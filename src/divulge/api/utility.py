@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from divulge import anatomy, answers, arrays, count, engines, publish, search, values
+from divulge import anatomy, answers, arrays, count, engines, hierarchy, publish, search, values
 from divulge.api.anatomized import AnatomizedRelease
 from divulge.api.generalize import Hierarchies
 from divulge.api.measure import TableOrRelease, measure
@@ -26,7 +26,7 @@ from divulge.arrays import Bools, Ints
 from divulge.belief import Adversary
 from divulge.count import Contingency, Domain, Request, count_in_memory
 from divulge.errors import BadInput, nearest
-from divulge.hierarchy import Hierarchy, build_hierarchies, load_hierarchies
+from divulge.hierarchy import Hierarchy, load_hierarchies
 from divulge.results import Result
 from divulge.table import Names, Roles, Table, read, read_beside, resolve_roles, table_of
 
@@ -339,7 +339,7 @@ class _Measuring:
                 raise BadInput(
                     f"a hierarchy is given for {name!r}, which is not compared", hint=nearest(name, self.names)
                 )
-        return build_hierarchies(given, {name: self.true.domain(name).labels for name in given})
+        return hierarchy.build_hierarchies(given, {name: self.true.domain(name).labels for name in given})
 
     def utility(self, *, target: str | None, queries: int | None, workload: Any, folds: int, seed: int) -> Utility:
         """All of it."""

@@ -2,8 +2,7 @@
 """What an adversary believes about an attribute before and after a table is published."""
 
 from divulge.belief.adversary import Adversary, Assumptions, MarginalOf, adversary_in_force
-from divulge.belief.belief import Averages, Belief, Ground, Whole
-from divulge.belief.guess import Guess
+from divulge.belief.belief import Averages, Belief, Ground, Guess, Whole
 from divulge.belief.prior import GivenPrior, Knowledge, PriorBelief
 
 __all__ = [

@@ -13,9 +13,9 @@ from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
+from divulge import table as tables
 from divulge.arrays import Floats
-from divulge.belief.belief import Belief, Distance, GroundChoice, Taxonomy
-from divulge.belief.guess import tries_by_attribute, within_by_attribute
+from divulge.belief.belief import Belief, Distance, GroundChoice, Taxonomy, tries_by_attribute, within_by_attribute
 from divulge.belief.prior import (
     GivenPrior,
     Knowledge,
@@ -29,7 +29,7 @@ from divulge.belief.prior import (
 )
 from divulge.count import Cells, Contingency, Nulls, wildcards
 from divulge.errors import BadInput, nearest
-from divulge.table import Roles, Table, kind_by_name, read_beside
+from divulge.table import Roles, Table, read_beside
 
 Values = Mapping[str, Sequence[str | None] | str] | Iterable[str]
 NullsSaid = Literal[Nulls, "wildcard"]
@@ -342,7 +342,7 @@ class Assumptions:
 
 def _seen_from(folder: Path, text: str) -> str:
     """A path as seen from a folder; an address, or the name of a table in a catalog, stays as it is."""
-    looks_like_a_file = kind_by_name(Path(text)) is not None or any(sign in text for sign in "/\\*?")
+    looks_like_a_file = tables.kind_by_name(Path(text)) is not None or any(sign in text for sign in "/\\*?")
     is_path = "://" not in text and (looks_like_a_file or (folder / text).exists())
     return str(folder / text) if is_path else text
 

@@ -4,11 +4,10 @@
 from divulge.charts.attacks import knowledge, success
 from divulge.charts.classes import before_and_after, class_sizes, independence, information, leakages
 from divulge.charts.columns import distributions, known_columns, sets
-from divulge.charts.composed import after_each_release
 from divulge.charts.dossiers import disinformation, records, timeline
 from divulge.charts.files import as_json, check_path, drawing_script, save
 from divulge.charts.papers import figure
-from divulge.charts.releases import compared, front, groups, what_is_left
+from divulge.charts.releases import after_each_release, compared, front, groups, what_is_left
 
 __all__ = [
     "after_each_release", "as_json", "before_and_after", "check_path", "class_sizes", "compared", "disinformation", "distributions",

@@ -8,25 +8,12 @@ from typing import Any
 import altair as alt
 
 from divulge import attacks, results
-from divulge.charts.theme import (
-    ACCENT,
-    BEFORE,
-    HEIGHT,
-    INK,
-    MUTED,
-    WARNING,
-    WIDTH,
-    data_of,
-    drawn,
-    finished,
-    labels_of,
-    readable,
-)
+from divulge.charts import theme
 from divulge.errors import BadInput
 
 
 @results.chart_of.register(attacks.AttackResult)
-@drawn
+@theme.drawn
 def success(found: attacks.AttackResult) -> Any:
     """How often each attack succeeds, with its interval, beside blind guesses, the prior, the control group and the bound.
 
@@ -42,7 +29,9 @@ def success(found: attacks.AttackResult) -> Any:
     attempts = [attempt for attempt in found.attempts if attempt.targets]
     if not attempts:
         raise BadInput("no attack had a target, so there is nothing to draw")
-    names = labels_of((f"{one.name}: {readable(one.about, 24) if one.about else 'row'}" for one in attempts), most=46)
+    names = theme.labels_of(
+        (f"{one.name}: {theme.readable(one.about, 24) if one.about else 'row'}" for one in attempts), most=46
+    )
     rows: list[dict[str, Any]] = []
     marks: list[dict[str, Any]] = []
     for label, one in zip(names, attempts, strict=True):
@@ -56,9 +45,11 @@ def success(found: attacks.AttackResult) -> Any:
     y = alt.Y("attack:N", sort=names, title=None)
     scale = alt.Scale(domain=[0, 1])
     colour = alt.Color(
-        "kind:N", legend=None, scale=alt.Scale(domain=["breaks its bound", "does not"], range=[WARNING, ACCENT])
+        "kind:N",
+        legend=None,
+        scale=alt.Scale(domain=["breaks its bound", "does not"], range=[theme.WARNING, theme.ACCENT]),
     )
-    base = alt.Chart(data_of(rows)).encode(y=y)
+    base = alt.Chart(theme.data_of(rows)).encode(y=y)
     bars = base.mark_rule(strokeWidth=3).encode(
         x=alt.X("low:Q", scale=scale, title="share of targets for whom she is right", axis=alt.Axis(format="%")),
         x2="high:Q",
@@ -68,9 +59,9 @@ def success(found: attacks.AttackResult) -> Any:
     kinds = ["blind guess", "prior alone", "control group", "of those in the release", "bound"]
     present = [kind for kind in kinds if any(mark["what"] == kind for mark in marks)]
     shapes = dict(zip(kinds, ("circle", "diamond", "cross", "square", "stroke"), strict=True))
-    colours = dict(zip(kinds, (BEFORE, MUTED, MUTED, ACCENT, INK), strict=True))
+    colours = dict(zip(kinds, (theme.BEFORE, theme.MUTED, theme.MUTED, theme.ACCENT, theme.INK), strict=True))
     others = (
-        alt.Chart(data_of(marks))
+        alt.Chart(theme.data_of(marks))
         .mark_point(size=90, filled=False, strokeWidth=2)
         .encode(
             y=y,
@@ -89,14 +80,14 @@ def success(found: attacks.AttackResult) -> Any:
         if found.broken
         else "No interval lies above a bound."
     )
-    return finished(
-        alt.layer(*layers).properties(width=WIDTH, height=max(24 * len(rows), 60)),
+    return theme.finished(
+        alt.layer(*layers).properties(width=theme.WIDTH, height=max(24 * len(rows), 60)),
         "How often each attack succeeds",
         f"Dot and line: the rate and its 95 % interval, by {found.settings['targets']:,} targets. {told}",
     )
 
 
-@drawn
+@theme.drawn
 def knowledge(found: attacks.AttackResult) -> Any:
     """What is achieved by how many columns are known: every set as a dot, the best sets as a line.
 
@@ -112,14 +103,14 @@ def knowledge(found: attacks.AttackResult) -> Any:
     """
     if not found.knowledge:
         raise BadInput("sets of columns were not tried", hint="ask for them with subsets=2")
-    abouts = labels_of(dict.fromkeys(one.about or "row" for one in found.knowledge), most=30)
+    abouts = theme.labels_of(dict.fromkeys(one.about or "row" for one in found.knowledge), most=30)
     label = dict(zip(dict.fromkeys(one.about or "row" for one in found.knowledge), abouts, strict=True))
     rows: list[dict[str, Any]] = [
         {
             "columns": len(one.knows),
             "rate": one.rate.value,
             "about": label[one.about or "row"],
-            "set": readable(" + ".join(one.knows), 60),
+            "set": theme.readable(" + ".join(one.knows), 60),
         }
         for one in found.knowledge
     ]
@@ -139,13 +130,13 @@ def knowledge(found: attacks.AttackResult) -> Any:
     colour = alt.Color("about:N", title=None, sort=abouts)
     dash = alt.StrokeDash("about:N", title=None, sort=abouts, legend=None)
     dots = (
-        alt.Chart(data_of(rows))
+        alt.Chart(theme.data_of(rows))
         .mark_point(size=40, opacity=0.5)
         .encode(x=x, y=y, color=colour, tooltip=["set:N", "rate:Q"])
     )
-    line = alt.Chart(data_of(best)).mark_line().encode(x=x, y=y, color=colour, strokeDash=dash)
-    return finished(
-        alt.layer(dots, line).properties(width=WIDTH, height=HEIGHT),
+    line = alt.Chart(theme.data_of(best)).mark_line().encode(x=x, y=y, color=colour, strokeDash=dash)
+    return theme.finished(
+        alt.layer(dots, line).properties(width=theme.WIDTH, height=theme.HEIGHT),
         "What she achieves by how much she knows",
         "A dot is a set of columns; the line follows the set that gives most away.",
     )

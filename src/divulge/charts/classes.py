@@ -11,22 +11,7 @@ import altair as alt
 import numpy as np
 
 from divulge import metrics, results, values
-from divulge.charts.theme import (
-    ACCENT,
-    BEFORE,
-    HEIGHT,
-    INK,
-    SEVERAL,
-    WARNING,
-    WIDTH,
-    counted,
-    data_of,
-    drawn,
-    finished,
-    labels_of,
-    readable,
-    shown_of,
-)
+from divulge.charts import theme
 from divulge.errors import BadInput, nearest
 from divulge.metrics import Measurement
 from divulge.policy import Verdict
@@ -39,7 +24,7 @@ _MOST_VALUES = 16
 """Bars of one class; those that change least stand together as one."""
 
 
-@drawn
+@theme.drawn
 def leakages(found: Measurement | Verdict, attribute: str | None = None) -> Any:
     """Each class by its two leakages (Afifi et al. 2018, Figs. 2a and 3a in one): what one of them misses, the other shows.
 
@@ -68,7 +53,7 @@ def leakages(found: Measurement | Verdict, attribute: str | None = None) -> Any:
     order = np.lexsort((-people, -(distribution + entropy)))[:_MOST_CLASSES]
     rows = [
         {
-            "class": readable(values.class_name(measurement.contingency.class_key(int(belief.classes[at])))),
+            "class": theme.readable(values.class_name(measurement.contingency.class_key(int(belief.classes[at])))),
             "x": float(distribution[at]),
             "y": float(entropy[at]),
             "people": int(people[at]),
@@ -78,9 +63,9 @@ def leakages(found: Measurement | Verdict, attribute: str | None = None) -> Any:
     ]
     sentence = "Each mark is a class of people who look alike; the further from the corner, the more it gives away."
     dashed = "Dashed: what is promised." if bounds else ""
-    return finished(
+    return theme.finished(
         _marks(rows, bounds),
-        f"What each class tells about {readable(attribute, 40)}",
+        f"What each class tells about {theme.readable(attribute, 40)}",
         f"{sentence} {dashed}",
         _which(len(rows), measurement),
     )
@@ -88,7 +73,7 @@ def leakages(found: Measurement | Verdict, attribute: str | None = None) -> Any:
 
 def _which(shown: int, measurement: Measurement) -> str:
     """What is left out, also where the classes stayed with the engine."""
-    return shown_of(shown, measurement.class_count, "classes", "that give away most")
+    return theme.shown_of(shown, measurement.class_count, "classes", "that give away most")
 
 
 def _attribute(measurement: Measurement, asked: str | None) -> str:
@@ -131,14 +116,14 @@ def _marks(rows: list[dict[str, Any]], bounds: list[tuple[str, float]]) -> Any:
         ),
     }
     kinds = ["within the dashed lines", "beyond a dashed line"]
-    colour: Any = alt.value(ACCENT)
+    colour: Any = alt.value(theme.ACCENT)
     shape: Any = alt.value("circle")
     if bounds:
-        colour = alt.Color("mark:N", title=None, scale=alt.Scale(domain=kinds, range=[ACCENT, WARNING]))
+        colour = alt.Color("mark:N", title=None, scale=alt.Scale(domain=kinds, range=[theme.ACCENT, theme.WARNING]))
         shape = alt.Shape("mark:N", title=None, scale=alt.Scale(domain=kinds, range=["circle", "diamond"]))
     most = max([row["people"] for row in rows], default=1)
     marks = (
-        alt.Chart(data_of(rows), width=WIDTH, height=HEIGHT)
+        alt.Chart(theme.data_of(rows), width=theme.WIDTH, height=theme.HEIGHT)
         .mark_point(filled=True, opacity=0.7, stroke="white", strokeWidth=0.5)
         .encode(
             **axes,
@@ -159,7 +144,9 @@ def _marks(rows: list[dict[str, Any]], bounds: list[tuple[str, float]]) -> Any:
         )
     )
     lines = [
-        alt.Chart(data_of([{"at": bound}])).mark_rule(color=INK, strokeDash=[5, 4]).encode(**{along: _at(along)})
+        alt.Chart(theme.data_of([{"at": bound}]))
+        .mark_rule(color=theme.INK, strokeDash=[5, 4])
+        .encode(**{along: _at(along)})
         for along, bound in bounds
     ]
     return alt.layer(marks, *lines)
@@ -175,7 +162,7 @@ def _at(along: str) -> Any:
     return alt.X("at:Q") if along == "x" else alt.Y("at:Q")
 
 
-@drawn
+@theme.drawn
 def information(
     found: Measurement, attribute: str | None = None, *, t: float | None = None, l_value: float | None = None
 ) -> Any:
@@ -205,7 +192,7 @@ def information(
     finite = np.flatnonzero(np.isfinite(surprise))
     order = finite[np.argsort(-surprise[finite], kind="stable")][:_MOST_BARS]
     keys = [found.contingency.class_key(int(belief.classes[at])) for at in order.tolist()]
-    labels = labels_of((values.class_name(key) for key in keys), most=44)
+    labels = theme.labels_of((values.class_name(key) for key in keys), most=44)
     kinds = ["I1, surprise", "I2, fall of uncertainty"]
     rows = [
         {"class": label, "bits": float(numbers[at]), "kind": kind}
@@ -219,13 +206,15 @@ def information(
     )
     lines = [bound["line"] for bound in bounds]
     bars = (
-        alt.Chart(data_of(rows), width=WIDTH, height=alt.Step(11))
+        alt.Chart(theme.data_of(rows), width=theme.WIDTH, height=alt.Step(11))
         .mark_bar()
         .encode(
             y=alt.Y("class:N", sort=None, title=None, scale=alt.Scale(paddingInner=0.3)),
             yOffset=alt.YOffset("kind:N", sort=None, scale=alt.Scale(domain=kinds)),
-            x=alt.X("bits:Q", title=f"bits that the class tells about {readable(attribute, 30)}"),
-            color=alt.Color("kind:N", title=None, scale=alt.Scale(domain=kinds, range=[ACCENT, SEVERAL[2]])),
+            x=alt.X("bits:Q", title=f"bits that the class tells about {theme.readable(attribute, 30)}"),
+            color=alt.Color(
+                "kind:N", title=None, scale=alt.Scale(domain=kinds, range=[theme.ACCENT, theme.SEVERAL[2]])
+            ),
             tooltip=[
                 alt.Tooltip("class:N", title="class"),
                 alt.Tooltip("kind:N", title="measure"),
@@ -234,8 +223,8 @@ def information(
         )
     )
     rules = (
-        alt.Chart(data_of(bounds))
-        .mark_rule(color=INK, strokeWidth=1.5)
+        alt.Chart(theme.data_of(bounds))
+        .mark_rule(color=theme.INK, strokeWidth=1.5)
         .encode(
             x="at:Q",
             strokeDash=alt.StrokeDash(
@@ -245,17 +234,17 @@ def information(
         )
     )
     infinite = len(surprise) - len(finite)
-    return finished(
+    return theme.finished(
         alt.layer(bars, rules),
-        f"How many bits each class tells about {readable(attribute, 40)}",
-        shown_of(len(order), found.class_count, "classes", "that surprise most") if not infinite else "",
+        f"How many bits each class tells about {theme.readable(attribute, 40)}",
+        theme.shown_of(len(order), found.class_count, "classes", "that surprise most") if not infinite else "",
         f"{infinite:,} classes hold a value that nobody expected: infinitely surprising, and not shown."
         if infinite
         else "",
     )
 
 
-@drawn
+@theme.drawn
 def before_and_after(found: metrics.OneClass, attribute: str | None = None) -> Any:
     """What is believed of each value of one class, before and after the class is known (Afifi et al. 2018, Figs. 2b and 3b).
 
@@ -276,7 +265,7 @@ def before_and_after(found: metrics.OneClass, attribute: str | None = None) -> A
         telling = sorted(ranked, key=lambda shift: -max(shift.before, shift.after))[: _MOST_VALUES - 1]
         ranked = [shift for shift in ranked if shift in telling]
     rest = [shift for shift in shares if shift not in ranked]
-    bars = list(zip(labels_of(shift.value for shift in ranked), ranked, strict=True))
+    bars = list(zip(theme.labels_of(shift.value for shift in ranked), ranked, strict=True))
     if rest:
         together = metrics.Shift(None, sum(each.before for each in rest), sum(each.after for each in rest))
         bars.append((f"{len(rest):,} more values", together))
@@ -287,13 +276,13 @@ def before_and_after(found: metrics.OneClass, attribute: str | None = None) -> A
         for when, share in zip(kinds, (shift.before, shift.after), strict=True)
     ]
     chart = (
-        alt.Chart(data_of(rows), width=WIDTH, height=alt.Step(11))
+        alt.Chart(theme.data_of(rows), width=theme.WIDTH, height=alt.Step(11))
         .mark_bar()
         .encode(
-            y=alt.Y("value:N", sort=None, title=readable(attribute, 40), scale=alt.Scale(paddingInner=0.3)),
+            y=alt.Y("value:N", sort=None, title=theme.readable(attribute, 40), scale=alt.Scale(paddingInner=0.3)),
             yOffset=alt.YOffset("when:N", sort=None, scale=alt.Scale(domain=kinds)),
             x=alt.X("share:Q", title="share of people", axis=alt.Axis(format="%"), scale=alt.Scale(domainMin=0)),
-            color=alt.Color("when:N", title=None, scale=alt.Scale(domain=kinds, range=[BEFORE, WARNING])),
+            color=alt.Color("when:N", title=None, scale=alt.Scale(domain=kinds, range=[theme.BEFORE, theme.WARNING])),
             tooltip=[
                 alt.Tooltip("value:N", title="value"),
                 alt.Tooltip("when:N", title="when"),
@@ -302,11 +291,11 @@ def before_and_after(found: metrics.OneClass, attribute: str | None = None) -> A
         )
     )
     gone = sum(shift.after == 0 for shift in shares)
-    told = f"{counted(found.size, 'person', 'people')}; {gone:,} of {len(shares):,} values can be ruled out."
-    return finished(chart, readable(found.name, 120), told)
+    told = f"{theme.counted(found.size, 'person', 'people')}; {gone:,} of {len(shares):,} values can be ruled out."
+    return theme.finished(chart, theme.readable(found.name, 120), told)
 
 
-@drawn
+@theme.drawn
 def class_sizes(found: Measurement, before: Measurement | None = None) -> Any:
     """How many people share their class with so many others: the smaller the class, the fewer they hide among.
 
@@ -330,7 +319,7 @@ def class_sizes(found: Measurement, before: Measurement | None = None) -> Any:
         for when, each in shown.items():
             inside = each.contingency.sizes[(each.contingency.sizes >= low) & (each.contingency.sizes <= high)]
             rows.append({"size": label, "when": when, "people": int(inside.sum()), "classes": len(inside)})
-    colours = {"now": ACCENT, "before": BEFORE, "published": ACCENT}
+    colours = {"now": theme.ACCENT, "before": theme.BEFORE, "published": theme.ACCENT}
     legend = alt.Legend() if before is not None else None
     colour = alt.Color(
         "when:N",
@@ -339,7 +328,7 @@ def class_sizes(found: Measurement, before: Measurement | None = None) -> Any:
         scale=alt.Scale(domain=list(shown), range=[colours[when] for when in shown]),
     )
     chart = (
-        alt.Chart(data_of(rows), width=WIDTH, height=HEIGHT)
+        alt.Chart(theme.data_of(rows), width=theme.WIDTH, height=theme.HEIGHT)
         .mark_bar()
         .encode(
             x=alt.X("size:N", sort=None, title="people in the class", axis=alt.Axis(labelAngle=-40)),
@@ -356,11 +345,15 @@ def class_sizes(found: Measurement, before: Measurement | None = None) -> Any:
     )
     sizes = found.contingency.sizes
     alone = int((sizes == 1).sum())
-    told = f"{counted(int(sizes.sum()), 'person', 'people')} in {counted(len(sizes), 'class', 'classes')}, {alone:,} alone in theirs."
-    return finished(chart, "How many people look alike", told, _which(len(sizes), found))
+    everybody, alike = (
+        theme.counted(int(sizes.sum()), "person", "people"),
+        theme.counted(len(sizes), "class", "classes"),
+    )
+    told = f"{everybody} in {alike}, {alone:,} alone in theirs."
+    return theme.finished(chart, "How many people look alike", told, _which(len(sizes), found))
 
 
-@drawn
+@theme.drawn
 def independence(found: metrics.Independence) -> Any:
     """How far the metrics order the classes alike: Spearman's correlation between the different orders, as numbers on colours.
 
@@ -386,7 +379,7 @@ def independence(found: metrics.Independence) -> Any:
         for other in labels
     ]
     axis: dict[str, Any] = {"sort": list(labels.values()), "title": None}
-    base = alt.Chart(data_of(rows), width=alt.Step(34), height=alt.Step(24)).encode(
+    base = alt.Chart(theme.data_of(rows), width=alt.Step(34), height=alt.Step(24)).encode(
         x=alt.X("other:N", axis=alt.Axis(labelAngle=-45), **axis),
         y=alt.Y("one:N", **axis),
         tooltip=[
@@ -395,15 +388,17 @@ def independence(found: metrics.Independence) -> Any:
             alt.Tooltip("correlation:Q", title="correlation", format=".3f"),
         ],
     )
-    scale = alt.Scale(domain=[-1, 0, 1], range=[WARNING, "#ffffff", ACCENT], interpolate="rgb")  # 0 stays pale
+    scale = alt.Scale(
+        domain=[-1, 0, 1], range=[theme.WARNING, "#ffffff", theme.ACCENT], interpolate="rgb"
+    )  # 0 stays pale
     squares = base.mark_rect().encode(color=alt.Color("correlation:Q", title="correlation", scale=scale))
-    strong = alt.condition("abs(datum.correlation) > 0.7", alt.value("white"), alt.value(INK))
+    strong = alt.condition("abs(datum.correlation) > 0.7", alt.value("white"), alt.value(theme.INK))
     numbers = base.mark_text(fontSize=9).encode(text=alt.Text("correlation:Q", format=".2f"), color=strong)
-    about = "identity" if found.attribute is None else readable(found.attribute, 40)
-    return finished(
+    about = "identity" if found.attribute is None else theme.readable(found.attribute, 40)
+    return theme.finished(
         squares + numbers,
         f"Which metrics say the same about {about}",
-        f"Correlation of the ranks of {counted(found.settings['compared_classes'], 'class', 'classes')}, weighed by "
+        f"Correlation of the ranks of {theme.counted(found.settings['compared_classes'], 'class', 'classes')}, weighed by "
         f"{found.settings['weighed_by']}: 1 is the same order, 0 none in common. (+n): n more metrics have the same order.",
     )
 

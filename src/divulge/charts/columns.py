@@ -12,23 +12,7 @@ import numpy as np
 
 from divulge import metrics, publish, ranking, results
 from divulge.api.utility import Utility
-from divulge.charts.theme import (
-    ACCENT,
-    BEFORE,
-    DASHES,
-    HEIGHT,
-    INK,
-    SEVERAL,
-    WARNING,
-    WIDTH,
-    counted,
-    data_of,
-    drawn,
-    finished,
-    labels_of,
-    readable,
-    shown_of,
-)
+from divulge.charts import theme
 from divulge.count import Domain
 from divulge.errors import BadInput, nearest
 from divulge.values import as_text
@@ -48,7 +32,7 @@ _LEAKAGES = {
 
 
 # --- how much columns and sets say ------------------------------------------------------------------------------------
-@drawn
+@theme.drawn
 def sets(found: ranking.Ranking, attribute: str | None = None) -> Any:
     """Each column and the most telling sets of columns: what they say about who somebody is, and what their worst class tells.
 
@@ -68,7 +52,7 @@ def sets(found: ranking.Ranking, attribute: str | None = None) -> Any:
     if about is not None and any(item.classes for item in found.anonymized):
         return _published_sets(found, about)
     chosen = found.sets or _most_telling(found)
-    names = labels_of((" + ".join(map(readable, item.columns)) for item in chosen), most=46)
+    names = theme.labels_of((" + ".join(map(theme.readable, item.columns)) for item in chosen), most=46)
     rows = [
         {
             "set": label,
@@ -78,22 +62,26 @@ def sets(found: ranking.Ranking, attribute: str | None = None) -> Any:
         }
         for label, item in zip(names, chosen, strict=True)
     ]
-    kinds, colours = ["identifies", "does not"], [WARNING, ACCENT]
+    kinds, colours = ["identifies", "does not"], [theme.WARNING, theme.ACCENT]
     colour = alt.Color("kind:N", legend=None, scale=alt.Scale(domain=kinds, range=colours))
     first = _bars(rows, "rate", "share of what names a person (DR)", labels=True, colour=colour, domain=[0, 1])
-    line = alt.Chart(data_of([{"at": found.threshold}])).mark_rule(color=INK, strokeDash=[5, 4]).encode(x="at:Q")
+    line = (
+        alt.Chart(theme.data_of([{"at": found.threshold}]))
+        .mark_rule(color=theme.INK, strokeDash=[5, 4])
+        .encode(x="at:Q")
+    )
     panels = [alt.layer(first, line)]
     if about:
         titles = enumerate(_LEAKAGES.values())
-        panels += [_bars(rows, f"v{place}", title, colour=alt.value(ACCENT)) for place, title in titles]
+        panels += [_bars(rows, f"v{place}", title, colour=alt.value(theme.ACCENT)) for place, title in titles]
     told = f"Dashed: {found.threshold:g}, from where on a set counts as identifying."
-    worst = f" The other two panels: what the worst class tells about {readable(about, 30)}." if about else ""
+    worst = f" The other two panels: what the worst class tells about {theme.readable(about, 30)}." if about else ""
     of = len(found.combinations)
-    return finished(
+    return theme.finished(
         alt.hconcat(*panels, spacing=18),
         "How much each column, and each set of columns, gives away",
         told + worst,
-        "" if found.sets else shown_of(len(rows), of, "columns and sets", "that say most about who somebody is"),
+        "" if found.sets else theme.shown_of(len(rows), of, "columns and sets", "that say most about who somebody is"),
         "Not every set was counted, only those that can be among the smallest identifying ones."
         if found.pruned
         else "",
@@ -102,13 +90,13 @@ def sets(found: ranking.Ranking, attribute: str | None = None) -> Any:
 
 def _published_sets(found: ranking.Ranking, about: str) -> Any:
     """Both leakages of every class of each set, the classes numbered in the order of their values."""
-    chosen = [item for item in found.anonymized if item.classes][: len(SEVERAL)]
-    names = labels_of((" + ".join(map(readable, item.columns)) for item in chosen), most=46)
+    chosen = [item for item in found.anonymized if item.classes][: len(theme.SEVERAL)]
+    names = theme.labels_of((" + ".join(map(theme.readable, item.columns)) for item in chosen), most=46)
     rows = [
         {
             "set": label,
             "number": place,
-            "class": ", ".join(readable(value, 30) for value in one.values.values()),
+            "class": ", ".join(theme.readable(value, 30) for value in one.values.values()),
             "people": one.people,
             **{f"v{i}": _finite(one.sensitive[about][name]) for i, name in enumerate(_LEAKAGES)},
         }
@@ -116,26 +104,28 @@ def _published_sets(found: ranking.Ranking, about: str) -> Any:
         for place, one in enumerate(item.classes[:_MOST_CLASSES], start=1)
     ]
     panels = [
-        alt.Chart(data_of(rows), width=WIDTH, height=HEIGHT * 2 // 3)
+        alt.Chart(theme.data_of(rows), width=theme.WIDTH, height=theme.HEIGHT * 2 // 3)
         .mark_line(point=True)
         .encode(
             x=alt.X("number:O", title="class", axis=alt.Axis(labelAngle=0)),
             y=alt.Y(f"v{i}:Q", title=title),
-            color=alt.Color("set:N", title=None, scale=alt.Scale(domain=names, range=list(SEVERAL[: len(names)]))),
-            strokeDash=alt.StrokeDash("set:N", scale=alt.Scale(domain=names, range=list(DASHES[: len(names)]))),
+            color=alt.Color(
+                "set:N", title=None, scale=alt.Scale(domain=names, range=list(theme.SEVERAL[: len(names)]))
+            ),
+            strokeDash=alt.StrokeDash("set:N", scale=alt.Scale(domain=names, range=list(theme.DASHES[: len(names)]))),
             shape=alt.Shape("set:N", scale=alt.Scale(domain=names)),
             tooltip=[alt.Tooltip(f"{field}:N") for field in ("set", "class", "people", f"v{i}")],
         )
         for i, title in enumerate(_LEAKAGES.values())
     ]
     cut = max(len(item.classes) for item in chosen) > _MOST_CLASSES
-    return finished(
+    return theme.finished(
         alt.vconcat(*panels, spacing=24),
-        f"What each class tells about {readable(about, 30)}, set by set",
-        f"Each set was made coarser until it keeps {', '.join(map(readable, found.settings['promises']))}.",
+        f"What each class tells about {theme.readable(about, 30)}, set by set",
+        f"Each set was made coarser until it keeps {', '.join(map(theme.readable, found.settings['promises']))}.",
         "Classes are numbered in the order of their values, so that the same number in two sets is not the same people.",
         f"Shown: the first {_MOST_CLASSES} classes of each set." if cut else "",
-        shown_of(len(chosen), len(found.anonymized), "sets", "that can keep the promises"),
+        theme.shown_of(len(chosen), len(found.anonymized), "sets", "that can keep the promises"),
     )
 
 
@@ -170,7 +160,7 @@ def _bars(
     """One panel of horizontal bars; only the first of several says which is which."""
     scale = alt.Scale(domain=domain) if domain else alt.Scale(domainMin=0, nice=True)
     return (
-        alt.Chart(data_of(rows), width=190, height=alt.Step(19))
+        alt.Chart(theme.data_of(rows), width=190, height=alt.Step(19))
         .mark_bar()
         .encode(
             y=alt.Y("set:N", sort=None, title=None, axis=alt.Axis() if labels else None),
@@ -181,7 +171,7 @@ def _bars(
     )
 
 
-@drawn
+@theme.drawn
 def known_columns(found: ranking.Ranking | ranking.Growth) -> Any:
     """How many people are alone for somebody who knows one, two, three … columns: the middle of all sets of that size, and the range.
 
@@ -218,14 +208,14 @@ def known_columns(found: ranking.Ranking | ranking.Growth) -> Any:
     ]  # fmt: skip
     sizes = [row["columns"] for row in rows]
     axis = alt.Axis(values=sizes[:: max(1, len(sizes) // 12)], format="d")
-    base = alt.Chart(data_of(rows), width=WIDTH, height=HEIGHT).encode(
+    base = alt.Chart(theme.data_of(rows), width=theme.WIDTH, height=theme.HEIGHT).encode(
         x=alt.X("columns:Q", title="columns the adversary knows", axis=axis, scale=alt.Scale(nice=False))
     )
     percent = alt.Axis(format="%")
-    band = base.mark_area(color=ACCENT, opacity=0.18).encode(
+    band = base.mark_area(color=theme.ACCENT, opacity=0.18).encode(
         y=alt.Y("low:Q", title=words, axis=percent, scale=alt.Scale(domain=[0, 1])), y2="high:Q"
     )
-    line = base.mark_line(point=alt.OverlayMarkDef(color=ACCENT, size=45)).encode(
+    line = base.mark_line(point=alt.OverlayMarkDef(color=theme.ACCENT, size=45)).encode(
         y=alt.Y("middle:Q"),
         tooltip=[
             alt.Tooltip("columns:Q", title="columns known"),
@@ -236,7 +226,7 @@ def known_columns(found: ranking.Ranking | ranking.Growth) -> Any:
         ],
     )
     if isinstance(found, ranking.Growth):
-        return finished(
+        return theme.finished(
             line.encode(y=alt.Y("middle:Q", title=words, axis=percent, scale=alt.Scale(domain=[0, 1]))),
             "How much must one know?",
             "The columns are added in the order in which they were named.",
@@ -245,7 +235,7 @@ def known_columns(found: ranking.Ranking | ranking.Growth) -> Any:
     whole = len(found.everything.columns)
     gap = sizes[-2] if len(sizes) > 1 and sizes[-1] - sizes[-2] > 1 else 0
     left_out = f"Sets of {gap + 1} to {whole - 1} columns were not counted; all {whole} are one set." if gap else ""
-    return finished(alt.layer(band, line), "How much must one know?", told, left_out)
+    return theme.finished(alt.layer(band, line), "How much must one know?", told, left_out)
 
 
 def _alone_or_rate(found: ranking.Ranking | ranking.Growth) -> tuple[Any, str]:
@@ -259,7 +249,7 @@ def _alone_or_rate(found: ranking.Ranking | ranking.Growth) -> tuple[Any, str]:
 
 
 # --- distributions ----------------------------------------------------------------------------------------------------
-@drawn
+@theme.drawn
 def distributions(found: publish.GeneralizedRelease | Utility, column: str | None = None) -> Any:
     """How the values of one column are distributed before and after: in the original, and in what is published.
 
@@ -289,11 +279,11 @@ def distributions(found: publish.GeneralizedRelease | Utility, column: str | Non
     left_out = f"{gone:,} of {all_of:,} {whom} were left out." if gone > 0 else ""
     panels = [
         _histogram(rows, title, colour)
-        for rows, title, colour in ((before, "before", BEFORE), (after, "published", ACCENT))
+        for rows, title, colour in ((before, "before", theme.BEFORE), (after, "published", theme.ACCENT))
     ]
     chart = alt.hconcat(*panels, spacing=34).resolve_scale(x="shared")
-    return finished(
-        chart, f"{readable(column, 40)}, before and after", f"Shares of the {whom} in the original.", left_out
+    return theme.finished(
+        chart, f"{theme.readable(column, 40)}, before and after", f"Shares of the {whom} in the original.", left_out
     )
 
 
@@ -326,17 +316,20 @@ def _shares(found: publish.GeneralizedRelease | Utility, column: str) -> tuple[S
     published = np.bincount(codes[kept], weights=people.sizes[kept], minlength=len(labels))
     return (
         _counted(domain, np.bincount(values, weights=people.sizes, minlength=len(domain)), total),
-        [(readable(labels[code]), float(published[code]) / total) for code in sorted(first, key=first.__getitem__)],
+        [
+            (theme.readable(labels[code]), float(published[code]) / total)
+            for code in sorted(first, key=first.__getitem__)
+        ],
     )
 
 
 def _told(shares: Iterable[tuple[str | None, float]]) -> Shares:
-    return [(readable(value), share) for value, share in shares if share > 0]
+    return [(theme.readable(value), share) for value, share in shares if share > 0]
 
 
 def _counted(domain: Domain, masses: Any, total: float) -> Shares:
     return [
-        (readable(as_text(label)), float(mass) / total)
+        (theme.readable(as_text(label)), float(mass) / total)
         for label, mass in zip(domain.labels, masses, strict=True)
         if mass > 0
     ]
@@ -347,18 +340,18 @@ def _histogram(shares: Shares, title: str, colour: str) -> Any:
     per_bar = -(-len(shares) // _MOST_VALUES)
     pieces = [shares[start : start + per_bar] for start in range(0, len(shares), per_bar)]
     names = [
-        piece[0][0] if len(piece) == 1 else f"{readable(piece[0][0], 16)} … {readable(piece[-1][0], 16)}"
+        piece[0][0] if len(piece) == 1 else f"{theme.readable(piece[0][0], 16)} … {theme.readable(piece[-1][0], 16)}"
         for piece in pieces
     ]
     together = f", {per_bar:,} in a bar" if per_bar > 1 else ""
-    told = f"{title}: {counted(len(shares), 'value', 'values')}{together}"
+    told = f"{title}: {theme.counted(len(shares), 'value', 'values')}{together}"
     rows = [
         {"value": label, "share": sum(share for _, share in piece)}
-        for label, piece in zip(labels_of(names), pieces, strict=True)
+        for label, piece in zip(theme.labels_of(names), pieces, strict=True)
     ]
     return (
         alt.Chart(
-            data_of(rows),
+            theme.data_of(rows),
             width=200,
             height=alt.Step(16),
             title=alt.TitleParams(text=told, fontSize=12, fontWeight=400, offset=6),

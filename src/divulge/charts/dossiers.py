@@ -8,21 +8,7 @@ from typing import Any
 import altair as alt
 
 from divulge import dossier, results
-from divulge.charts.theme import (
-    ACCENT,
-    BEFORE,
-    HEIGHT,
-    INK,
-    WARNING,
-    WIDTH,
-    counted,
-    data_of,
-    drawn,
-    finished,
-    labels_of,
-    readable,
-    shown_of,
-)
+from divulge.charts import theme
 from divulge.errors import BadInput
 
 _MOST_LABELS = 24
@@ -32,7 +18,7 @@ _MOST_BARS = 30
 _LEAKAGE = "what is known of the person (leakage)"
 
 
-@drawn
+@theme.drawn
 def timeline(found: dossier.Timeline) -> Any:
     """What is known of a person after each record; marks that warn are records that told more.
 
@@ -55,10 +41,10 @@ def timeline(found: dossier.Timeline) -> Any:
             "leakage": step.leakage,
             "change": step.change,
             "kind": kinds[0] if step.change > 1e-12 else kinds[2] if step.change < -1e-12 else kinds[1],
-            "joined": readable(", ".join(sorted(step.joined)), 80) or "none",
+            "joined": theme.readable(", ".join(sorted(step.joined)), 80) or "none",
         }
         for place, (label, step) in enumerate(
-            zip(labels_of((step.id for step in steps), most=24), steps, strict=True), start=1
+            zip(theme.labels_of((step.id for step in steps), most=24), steps, strict=True), start=1
         )
     ]
     named = len(rows) <= _MOST_LABELS
@@ -72,12 +58,14 @@ def timeline(found: dossier.Timeline) -> Any:
             scale=alt.Scale(nice=False),
         )
     )
-    base = alt.Chart(data_of(rows), width=WIDTH, height=HEIGHT).encode(
+    base = alt.Chart(theme.data_of(rows), width=theme.WIDTH, height=theme.HEIGHT).encode(
         x=x, y=alt.Y("leakage:Q", title=_LEAKAGE, scale=alt.Scale(domain=[0, 1]))
     )
-    line = base.mark_line(interpolate="step-after", color=BEFORE)
+    line = base.mark_line(interpolate="step-after", color=theme.BEFORE)
     marks = base.mark_point(filled=True, size=70 if named else 30, opacity=1).encode(
-        color=alt.Color("kind:N", title=None, scale=alt.Scale(domain=kinds, range=[WARNING, BEFORE, ACCENT])),
+        color=alt.Color(
+            "kind:N", title=None, scale=alt.Scale(domain=kinds, range=[theme.WARNING, theme.BEFORE, theme.ACCENT])
+        ),
         shape=alt.Shape(
             "kind:N", title=None, scale=alt.Scale(domain=kinds, range=["triangle-up", "circle", "triangle-down"])
         ),
@@ -89,19 +77,19 @@ def timeline(found: dossier.Timeline) -> Any:
         ],
     )
     told = (
-        f"After {counted(len(found), 'record', 'records')}: {found[-1].leakage:.3f} of 1."
+        f"After {theme.counted(len(found), 'record', 'records')}: {found[-1].leakage:.3f} of 1."
         if len(found)
         else "There are no records."
     )
-    return finished(
+    return theme.finished(
         alt.layer(line, marks),
         "How much is known, record by record",
         told,
-        shown_of(len(rows), len(found), "records", "that came last"),
+        theme.shown_of(len(rows), len(found), "records", "that came last"),
     )
 
 
-@drawn
+@theme.drawn
 def disinformation(found: dossier.Disinformation) -> Any:
     """What is known of a person before and with the chosen records, the least that can be reached, and what each record costs.
 
@@ -119,16 +107,20 @@ def disinformation(found: dossier.Disinformation) -> Any:
     whens = ["before", "with the chosen records"]
     rows = [{"when": when, "leakage": value} for when, value in zip(whens, (found.before, found.leakage), strict=True)]
     bars = (
-        alt.Chart(data_of(rows), width=WIDTH, height=alt.Step(34))
+        alt.Chart(theme.data_of(rows), width=theme.WIDTH, height=alt.Step(34))
         .mark_bar(size=16)
         .encode(
             y=alt.Y("when:N", sort=None, title=None),
             x=alt.X("leakage:Q", title=_LEAKAGE, scale=alt.Scale(domain=[0, 1])),
-            color=alt.Color("when:N", legend=None, scale=alt.Scale(domain=whens, range=[BEFORE, ACCENT])),
+            color=alt.Color("when:N", legend=None, scale=alt.Scale(domain=whens, range=[theme.BEFORE, theme.ACCENT])),
             tooltip=[alt.Tooltip("when:N", title="when"), alt.Tooltip("leakage:Q", title="leakage", format=".4f")],
         )
     )
-    least = alt.Chart(data_of([{"at": found.lower_bound}])).mark_rule(color=INK, strokeDash=[5, 4]).encode(x="at:Q")
+    least = (
+        alt.Chart(theme.data_of([{"at": found.lower_bound}]))
+        .mark_rule(color=theme.INK, strokeDash=[5, 4])
+        .encode(x="at:Q")
+    )
     panels: list[Any] = [alt.layer(bars, least)]
     shown = sorted(found.chosen, key=lambda item: -item.cost)[:_MOST_BARS]
     if shown:
@@ -136,13 +128,13 @@ def disinformation(found: dossier.Disinformation) -> Any:
             {
                 "record": label,
                 "cost": item.cost,
-                "says": readable("; ".join(map(dossier.show, item.record.attributes)), 120),
+                "says": theme.readable("; ".join(map(dossier.show, item.record.attributes)), 120),
             }
-            for label, item in zip(labels_of((item.name for item in shown), most=30), shown, strict=True)
+            for label, item in zip(theme.labels_of((item.name for item in shown), most=30), shown, strict=True)
         ]
         panels.append(
-            alt.Chart(data_of(costs), width=WIDTH, height=alt.Step(20))
-            .mark_bar(color=ACCENT)
+            alt.Chart(theme.data_of(costs), width=theme.WIDTH, height=alt.Step(20))
+            .mark_bar(color=theme.ACCENT)
             .encode(
                 y=alt.Y("record:N", sort=None, title=None),
                 x=alt.X(
@@ -158,16 +150,16 @@ def disinformation(found: dossier.Disinformation) -> Any:
             )
         )
     proved = "and nothing better is affordable" if found.optimal else "the best that was found"
-    return finished(
+    return theme.finished(
         alt.vconcat(*panels, spacing=24),
         "What disinformation would bring",
-        f"{counted(len(found.chosen), 'record', 'records')} for {found.cost:g} of {found.budget:g}: {proved}.",
+        f"{theme.counted(len(found.chosen), 'record', 'records')} for {found.cost:g} of {found.budget:g}: {proved}.",
         "Dashed: no affordable choice leads to less.",
-        shown_of(len(shown), len(found.chosen), "records", "that cost most"),
+        theme.shown_of(len(shown), len(found.chosen), "records", "that cost most"),
     )
 
 
-@drawn
+@theme.drawn
 def records(
     found: dossier.SetLeakage | dossier.Attack | dossier.PeopleLeakage | dossier.WithoutLabels | dossier.Alternatives,
 ) -> Any:
@@ -193,18 +185,18 @@ def records(
     shown = shown[:_MOST_BARS]
     rows = [
         {"name": label, "value": value, "kind": "more" if value > 1e-12 else "less"}
-        for label, (_, value) in zip(labels_of(name for name, _ in shown), shown, strict=True)
+        for label, (_, value) in zip(theme.labels_of(name for name, _ in shown), shown, strict=True)
     ]
     lowest = min(0.0, *(value for _, value in shown))
     changes = isinstance(found, dossier.WithoutLabels | dossier.Alternatives)
     colour = (
-        alt.Color("kind:N", legend=None, scale=alt.Scale(domain=["more", "less"], range=[WARNING, ACCENT]))
+        alt.Color("kind:N", legend=None, scale=alt.Scale(domain=["more", "less"], range=[theme.WARNING, theme.ACCENT]))
         if changes
-        else alt.value(ACCENT)
+        else alt.value(theme.ACCENT)
     )
     scale = alt.Scale(nice=True) if changes and lowest < 0 else alt.Scale(domain=[0, 1])
     chart = (
-        alt.Chart(data_of(rows), width=WIDTH, height=max(20 * len(rows), 40))
+        alt.Chart(theme.data_of(rows), width=theme.WIDTH, height=max(20 * len(rows), 40))
         .mark_bar()
         .encode(
             y=alt.Y("name:N", sort=None, title=what),
@@ -214,11 +206,11 @@ def records(
         )
     )
     side = "To the left: less would be known; to the right: more." if changes and lowest < 0 else ""
-    return finished(
+    return theme.finished(
         chart,
         title,
         side,
-        shown_of(len(rows), len(pairs), f"{what}s" if what != "person" else "people", "that come first"),
+        theme.shown_of(len(rows), len(pairs), f"{what}s" if what != "person" else "people", "that come first"),
     )
 
 

@@ -9,29 +9,14 @@ from typing import Any
 import altair as alt
 
 from divulge import papers, results
-from divulge.charts.theme import (
-    ACCENT,
-    BEFORE,
-    DASHES,
-    HEIGHT,
-    HOLDS,
-    INK,
-    MUTED,
-    SEVERAL,
-    WARNING,
-    WIDTH,
-    data_of,
-    drawn,
-    finished,
-    in_dark,
-)
+from divulge.charts import theme
 
 _PANEL = 240
 """Width of a panel, where a figure has several."""
 _PRINTED = "as printed"
 
 
-@drawn
+@theme.drawn
 def figure(found: papers.Figure, *, dark: bool = False) -> Any:
     """A figure of a paper: our points, the printed numbers as rings, thresholds as dashed lines.
 
@@ -49,14 +34,14 @@ def figure(found: papers.Figure, *, dark: bool = False) -> Any:
     panels = list(dict.fromkeys(point["panel"] for point in points))
     if len(panels) > 1:
         facet = alt.Facet("panel:N", title=None, sort=panels, header=alt.Header(labelAnchor="start"))
-        shared: Any = alt.layer(*layers, data=data_of(points), width=_PANEL, height=_PANEL * 2 // 3).facet(
+        shared: Any = alt.layer(*layers, data=theme.data_of(points), width=_PANEL, height=_PANEL * 2 // 3).facet(
             facet=facet, columns=2
         )
         chart = shared.resolve_scale(x="independent", y="independent", xOffset="independent")
     else:
-        chart = alt.layer(*layers, data=data_of(points), width=WIDTH, height=HEIGHT)
-    drawn = finished(chart, f"{found.name}: {found.title}", found.told)
-    return in_dark(drawn) if dark else drawn
+        chart = alt.layer(*layers, data=theme.data_of(points), width=theme.WIDTH, height=theme.HEIGHT)
+    drawn = theme.finished(chart, f"{found.name}: {found.title}", found.told)
+    return theme.in_dark(drawn) if dark else drawn
 
 
 @results.chart_of.register(papers.Comparison)
@@ -77,7 +62,7 @@ def _layers(found: papers.Figure, points: list[dict[str, Any]]) -> list[Any]:
     colour = alt.Color(
         "series:N",
         title=None,
-        scale=alt.Scale(domain=series, range=[SEVERAL[at % len(SEVERAL)] for at in range(len(series))]),
+        scale=alt.Scale(domain=series, range=[theme.SEVERAL[at % len(theme.SEVERAL)] for at in range(len(series))]),
         legend=None if len(series) == 1 else alt.Legend(orient="top", columns=4),
     )
     along = list(dict.fromkeys(point["x"] for point in points))
@@ -96,7 +81,8 @@ def _layers(found: papers.Figure, points: list[dict[str, Any]]) -> list[Any]:
             "series:N",
             title=None,
             scale=alt.Scale(
-                domain=series, range=[DASHES[(at + at // len(SEVERAL)) % len(DASHES)] for at in range(len(series))]
+                domain=series,
+                range=[theme.DASHES[(at + at // len(theme.SEVERAL)) % len(theme.DASHES)] for at in range(len(series))],
             ),
             legend=None if len(series) == 1 else alt.Legend(orient="top", columns=4),
         )
@@ -110,27 +96,29 @@ def _layers(found: papers.Figure, points: list[dict[str, Any]]) -> list[Any]:
 
 def _rings(found: papers.Figure, rings: list[dict[str, Any]], x: Any, y: Any, series: list[str]) -> Any:
     """What is printed, as a ring where ours should be."""
-    ring: Any = alt.Chart(data_of(rings)).mark_point(filled=False, size=90, color=WARNING, strokeWidth=2)
+    ring: Any = alt.Chart(theme.data_of(rings)).mark_point(filled=False, size=90, color=theme.WARNING, strokeWidth=2)
     encoded = ring.encode(x=x, y=y, tooltip=[alt.Tooltip("y:Q", title=_PRINTED)])
     return encoded.encode(xOffset=alt.XOffset("series:N", sort=series)) if found.mark == "bars" else encoded
 
 
 def _level(name: str, at: float) -> Any:
     """A dashed line across, with its name."""
-    line: Any = alt.Chart(data_of([{"level": at, "name": name}]))
-    rule = line.mark_rule(strokeDash=[5, 4], color=INK).encode(y=alt.Y("level:Q"))
-    text = line.mark_text(align="left", dx=6, x=WIDTH, color=INK, fontSize=10).encode(y=alt.Y("level:Q"), text="name:N")
+    line: Any = alt.Chart(theme.data_of([{"level": at, "name": name}]))
+    rule = line.mark_rule(strokeDash=[5, 4], color=theme.INK).encode(y=alt.Y("level:Q"))
+    text = line.mark_text(align="left", dx=6, x=theme.WIDTH, color=theme.INK, fontSize=10).encode(
+        y=alt.Y("level:Q"), text="name:N"
+    )
     return rule + text
 
 
 _COLOURS: Mapping[str, str] = {
-    "match": HOLDS,
+    "match": theme.HOLDS,
     "truncated": "#7fb89f",
-    "holds": ACCENT,
-    "erratum": WARNING,
+    "holds": theme.ACCENT,
+    "erratum": theme.WARNING,
     "does not hold": "#e69f00",
-    "not reproducible": MUTED,
-    "no number printed": BEFORE,
+    "not reproducible": theme.MUTED,
+    "no number printed": theme.BEFORE,
     "differs": "#000000",
 }
 
@@ -147,7 +135,7 @@ def reproduction(found: papers.Reproduction, *, figure_: str | None = None, dark
     ]
     kinds = [verdict for verdict in papers.VERDICTS if verdict in {each["verdict"] for each in rows}]
     chart = (
-        alt.Chart(data_of(rows), width=WIDTH, height=36 * len(found.papers))
+        alt.Chart(theme.data_of(rows), width=theme.WIDTH, height=36 * len(found.papers))
         .mark_bar()
         .encode(
             x=alt.X("count:Q", title="numbers, claims and figures"),
@@ -159,5 +147,5 @@ def reproduction(found: papers.Reproduction, *, figure_: str | None = None, dark
             tooltip=["paper:N", "verdict:N", "count:Q"],
         )
     )
-    drawn = finished(chart, "What the papers print, beside what divulge computes")
-    return in_dark(drawn) if dark else drawn
+    drawn = theme.finished(chart, "What the papers print, beside what divulge computes")
+    return theme.in_dark(drawn) if dark else drawn

@@ -13,8 +13,15 @@ from typer import Option
 import divulge as dv
 from divulge import results
 from divulge.cli.generalize import TargetOption
-from divulge.cli.ledger import LedgerOptions, turn_of
-from divulge.cli.measure import ReleasedOfOption, ReleasedOption, held_already
+from divulge.cli.given import (
+    READING,
+    LedgerOptions,
+    ReleasedOfOption,
+    ReleasedOption,
+    TableOptions,
+    held_already,
+    turn_of,
+)
 from divulge.cli.options import (
     ChartOption,
     JsonOption,
@@ -31,7 +38,6 @@ from divulge.cli.options import (
 )
 from divulge.cli.program import columns, options_of, refuse_idle
 from divulge.cli.progress import progress_bar
-from divulge.cli.tables import READING, TableOptions
 
 app = new_app()
 _QUICKLY_EXPLAINED = 100_000

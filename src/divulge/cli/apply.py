@@ -10,10 +10,8 @@ import typer
 from typer import Argument, Option
 
 import divulge as dv
-from divulge.cli.ledger import LedgerOptions
-from divulge.cli.measure import ReleasedOption
+from divulge.cli.given import LedgerOptions, ReleasedOption, TableOptions
 from divulge.cli.options import JsonOption, new_app, takes_groups, tell
-from divulge.cli.tables import TableOptions
 
 app = new_app()
 

@@ -14,11 +14,9 @@ from divulge import attacks as adversaries
 from divulge import results
 from divulge.api.query import is_anatomized
 from divulge.cli import options, program
-from divulge.cli.measure import SuppressionOptions, table_or_release
+from divulge.cli.given import SuppressionOptions, TableOptions, policy_of, table_or_release
 from divulge.cli.options import ChartOption, Pictures, ReportOption, write_report
-from divulge.cli.policies import policy_of
 from divulge.cli.progress import progress_bar
-from divulge.cli.tables import TableOptions
 from divulge.policy import Promise
 
 if TYPE_CHECKING:

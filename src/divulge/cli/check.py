@@ -17,19 +17,20 @@ from divulge import results
 from divulge.api.query import is_anatomized
 from divulge.cli import options, program
 from divulge.cli.compare import SeveralTables
-from divulge.cli.ledger import LedgerOptions
-from divulge.cli.measure import (
+from divulge.cli.given import (
+    InForce,
+    LedgerOptions,
+    PolicyOptions,
     PrivateOption,
     ReleasedOfOption,
     ReleasedOption,
     SuppressionOptions,
+    TableOptions,
     held_already,
     refuse_beside_levels,
     table_or_release,
 )
 from divulge.cli.options import ChartOption, Makers, Pictures
-from divulge.cli.policies import InForce, PolicyOptions
-from divulge.cli.tables import TableOptions
 from divulge.errors import BadInput, DivulgeError, without_secrets
 from divulge.policy import Promise, Verdict
 from divulge.views import gates

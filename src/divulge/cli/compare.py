@@ -14,9 +14,8 @@ import divulge as dv
 from divulge import publish, results
 from divulge.api.query import is_anatomized
 from divulge.cli import options, program
-from divulge.cli.measure import SuppressionOptions, table_or_release
+from divulge.cli.given import ABOUT_ENGINE, SuppressionOptions, TableOptions, table_or_release
 from divulge.cli.options import ChartOption, PageOption, Pictures
-from divulge.cli.tables import ABOUT_ENGINE, TableOptions
 
 app = options.new_app()
 _NOTHING_GENERALIZED = "with several tables: nothing is generalized"

@@ -13,9 +13,8 @@ from typer import Argument, Option
 import divulge as dv
 from divulge import results
 from divulge.cli import options, program
-from divulge.cli.ledger import LedgerOptions
+from divulge.cli.given import LedgerOptions, TableOptions
 from divulge.cli.options import ChartOption, PageOption, Pictures
-from divulge.cli.tables import TableOptions
 from divulge.errors import BadInput
 
 app = options.new_app()

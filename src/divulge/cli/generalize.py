@@ -14,12 +14,18 @@ import divulge as dv
 from divulge import results, search
 from divulge.belief import Adversary
 from divulge.cli import options, program
-from divulge.cli.ledger import LedgerOptions, turn_of
-from divulge.cli.measure import ReleasedOfOption, ReleasedOption, held_already
+from divulge.cli.given import (
+    LedgerOptions,
+    PolicyOptions,
+    ReleasedOfOption,
+    ReleasedOption,
+    TableOptions,
+    held_already,
+    policy_of,
+    turn_of,
+)
 from divulge.cli.options import ChartOption, Makers, Pictures, ReportOption, write_report
-from divulge.cli.policies import PolicyOptions, policy_of
 from divulge.cli.progress import progress_bar
-from divulge.cli.tables import TableOptions
 from divulge.policy import Policy, Promise
 
 app = options.new_app()

@@ -12,8 +12,7 @@ from typer import Argument, Option
 
 import divulge as dv
 from divulge.cli import options, program
-from divulge.cli.policies import PolicyOptions
-from divulge.cli.tables import TableOptions
+from divulge.cli.given import PolicyOptions, TableOptions
 from divulge.policy import Promise
 
 app = options.new_app()
@@ -74,12 +73,12 @@ class RuleOptions:
 
     def spec(self) -> dict[str, Any] | None:
         """The options as a table of keys; None if no rule was given."""
-        from divulge.hierarchy import parse_inline
+        from divulge import hierarchy as levels
 
         said = {name: value for name, value in vars(self).items() if value is not None}
         keys: dict[str, Any] = {name: said[name].split(",") for name in ("intervals", "dates", "order") if name in said}
         keys |= {name: said[name] for name in ("start", "bottom", "top", "format") if name in said}
-        keys |= parse_inline(self.rule) if self.rule else {}
+        keys |= levels.parse_inline(self.rule) if self.rule else {}
         if self.cuts:
             keys["cuts"] = [level.split(",") for level in self.cuts]
         if self.prefix:

@@ -16,8 +16,7 @@ from typer import Option
 import divulge as dv
 from divulge import metrics, results, values
 from divulge.cli import options
-from divulge.cli.policies import NAME
-from divulge.cli.tables import TableOptions
+from divulge.cli.given import POLICY_FILE, TableOptions
 from divulge.errors import BadInput
 from divulge.policy import Policy
 
@@ -40,7 +39,7 @@ _LISTED = {"quasi_identifier": "quasi_identifiers"}
 @options.takes_groups
 def init(
     table: TableOptions,
-    out: Annotated[Path, Option(metavar="FILE", help="Where to write the policy.")] = Path(NAME),
+    out: Annotated[Path, Option(metavar="FILE", help="Where to write the policy.")] = Path(POLICY_FILE),
     force: Annotated[bool, Option("--force", help="Replace the file that is there.")] = False,
     json_: options.JsonOption = False,
 ) -> None:
@@ -77,7 +76,7 @@ def init(
 
 def _named(out: Path) -> str:
     """How a command is told of the file, which it finds by itself where it has its usual name."""
-    return "" if out == Path(NAME) else f" --policy {out}"
+    return "" if out == Path(POLICY_FILE) else f" --policy {out}"
 
 
 def _roles(profile: Any) -> dict[str, dict[str, str]]:

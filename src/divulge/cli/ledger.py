@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`divulge ledger`: what was released of the same people, when and to whom; and the options of all commands that publish or judge by it."""
+"""`divulge ledger`: what was released of the same people, when and to whom."""
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -16,68 +15,12 @@ from typer import Argument, Option
 import divulge as dv
 from divulge import results, values
 from divulge.cli import options
+from divulge.cli.given import DatasetOption, ExpiresOption, RecipientOption, open_ledger
 from divulge.cli.options import JsonOption, Text, Texts, new_app, takes_groups, tell
-from divulge.cli.program import options_of, refuse_idle
+from divulge.cli.program import refuse_idle
 from divulge.errors import BadInput
 
 app = new_app()
-_RecipientOption = Annotated[Text, Option(metavar="NAME", help="Who gets the release; everybody, if nobody is named.")]
-_DatasetOption = Annotated[
-    Text, Option(metavar="NAME", help="Whom it is about: releases of one dataset are judged together.")
-]
-_ExpiresOption = Annotated[Text, Option(metavar="DAY", help="The last day on which its recipient should have it.")]
-
-
-@dataclass(frozen=True)
-class LedgerOptions:
-    """The ledger that a release is judged by and entered in."""
-
-    panel: ClassVar[str] = "Output"
-    ledger: Annotated[
-        Path | None, Option(metavar="DIR", help="Judge it with all that is out by this ledger, and enter it there.")
-    ] = None
-    recipient: _RecipientOption = None
-    coalition: Annotated[
-        Text, Option(metavar="NAMES", help="Who puts together what they hold, as a,b; all, if nobody is named.")
-    ] = None
-    dataset: _DatasetOption = None
-    expires: _ExpiresOption = None
-
-    def value(self, context: typer.Context, *, publishes: bool) -> dv.Ledger | None:
-        """As a value of the library; None without --ledger, and then the other options are refused."""
-        if self.ledger is None:
-            refuse_idle(context, {"without --ledger": options_of(LedgerOptions)[1:]})
-            return None
-        refuse_idle(context, {} if publishes else {"where nothing is published": ("expires",)})
-        given: dict[str, Any] = {
-            "recipient": self.recipient,
-            "coalition": None if self.coalition is None else [name.strip() for name in self.coalition.split(",")],
-            "dataset": self.dataset,
-            "expires": self.expires,
-        }
-        found = _opened(self.ledger, **given)
-        found.judge(
-            new=publishes
-        )  # refused before any long work; and what a dead process left is settled before its folder is tidied up
-        return found
-
-
-def _opened(folder: Path, **given: Any) -> dv.Ledger:
-    """A ledger as it was asked for; who waits for its turn is told so."""
-    said = {name: value for name, value in given.items() if value is not None}
-    return dv.Ledger(folder, waiting=tell_of_waiting, **said)
-
-
-def tell_of_waiting(folder: Path) -> None:
-    """Say why nothing happens."""
-    typer.echo(f"another process publishes by the ledger {folder}: waiting for it ...", err=True)
-
-
-def turn_of(ledger: dv.Ledger | None) -> contextlib.AbstractContextManager[object]:
-    """From judging until it is entered, nobody else publishes by the ledger."""
-    return contextlib.nullcontext() if ledger is None else ledger.turn()
-
-
 LedgerArgument = Annotated[Path, Argument(metavar="LEDGER", help="The folder of a ledger.")]
 NumberArgument = Annotated[int, Argument(metavar="NUMBER", help="The number of a release, as list shows it.")]
 
@@ -136,9 +79,9 @@ def show(ledger: LedgerArgument, number: NumberArgument, json_: JsonOption = Fal
 def add(
     ledger: Annotated[Path, Argument(metavar="LEDGER", help="The folder of a ledger; made if it is not there.")],
     release: Annotated[Path, Argument(metavar="RELEASE", help="The folder of a release, with its mappings.")],
-    recipient: _RecipientOption = None,
-    dataset: _DatasetOption = None,
-    expires: _ExpiresOption = None,
+    recipient: RecipientOption = None,
+    dataset: DatasetOption = None,
+    expires: ExpiresOption = None,
     json_: JsonOption = False,
 ) -> None:
     """Enter a release that is out already, so that later ones are judged against it; it is not judged itself.
@@ -148,7 +91,7 @@ def add(
       divulge ledger add ledger/ release-2025/
       divulge ledger add ledger/ release-2025/ --recipient clinic --expires 2027-12-31
     """
-    entered = _opened(ledger, recipient=recipient, dataset=dataset, expires=expires).add(release)
+    entered = open_ledger(ledger, recipient=recipient, dataset=dataset, expires=expires).add(release)
     tell(entered, json_=json_)
 
 
@@ -160,7 +103,7 @@ def retract(ledger: LedgerArgument, number: NumberArgument, json_: JsonOption = 
     Examples:
       divulge ledger retract ledger/ 3
     """
-    tell(_opened(ledger).retract(number), json_=json_)
+    tell(open_ledger(ledger).retract(number), json_=json_)
 
 
 @app.command()
@@ -180,7 +123,7 @@ def forget(
       divulge ledger forget ledger/ 3 --force
     """
     refuse_idle(context, {"with --dry-run": ("force",)} if dry_run else {})
-    value = _opened(ledger)
+    value = open_ledger(ledger)
     found = value.entry(number) if dry_run else value.forget(number, force=force)
     tell(found, json_=json_, forgotten=not dry_run)
 

@@ -5,106 +5,27 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from typer import Option
 
 import divulge as dv
-from divulge.api.measure import TableOrRelease
 from divulge.cli import options, program
+from divulge.cli.given import (
+    PrivateOption,
+    ReleasedOfOption,
+    ReleasedOption,
+    SuppressionOptions,
+    TableOptions,
+    held_already,
+    table_or_release,
+)
 from divulge.cli.options import ChartOption, Makers, Pictures
-from divulge.cli.tables import ABOUT_ENGINE, TableOptions
 from divulge.errors import BadInput
 
 app = options.new_app()
-
-
-ReleasedOfOption = Annotated[
-    options.Texts,
-    Option(
-        metavar="RELEASE=TABLE",
-        help="The table one of these was made of, if it changed; with --person.",
-        rich_help_panel="Adversary",
-    ),
-]
-
-
-def held_already(released: options.Texts, released_of: options.Texts) -> dict[str, Any]:
-    """What is out already, as an adversary takes it."""
-    pairs = [text.rpartition("=")[::2] for text in released_of or ()]
-    if wrong := [table for release, table in pairs if not (release and table)]:
-        told = f"--released-of {wrong[0]} says no release and its table"
-        raise BadInput(told, hint="For example --released-of release-2024=patients-2024.csv")
-    return {"released": released or None, "released_of": dict(pairs) or None}
-
-
-ReleasedOption = Annotated[
-    options.Texts,
-    Option(
-        metavar="RELEASE",
-        help="A release of these people that is out already. Repeatable.",
-        rich_help_panel="Adversary",
-    ),
-]
-PrivateOption = Annotated[
-    bool,
-    Option(
-        "--private",
-        help="TABLE is a release: take the original's distribution from its private part, mapping/, for the prior.",
-        rich_help_panel="Adversary",
-    ),
-]
-
-
-def table_or_release(table: TableOptions, *, private: bool) -> TableOrRelease:
-    """The table, or that of the release whose folder is named, which says itself how it is read."""
-    if not TableOrRelease.is_release(table.source):
-        return TableOrRelease.of(table.source if private else table.read(), private=private)
-    for flag in table.flags[:1]:
-        raise BadInput(f"{flag} has no effect: {table.source} is a release, which says how its table is read")
-    return TableOrRelease.of(table.source, private=private, engine=table.chosen_engine())
-
-
-def refuse_beside_levels(context: typer.Context, source: str, *, used: Collection[str]) -> None:
-    """Refuse options that change nothing where a folder is an anatomized release: those of the command but the engine's and `used`."""
-    idle = [one.name for one in context.command.params if one.name not in ("source", *ABOUT_ENGINE, *used)]
-    bounds = f"divulge anatomize {source} --check takes bounds"
-    why = f"on an anatomized release, which is held against the levels of its groups ({bounds})"
-    program.refuse_idle(context, {why: idle})
-
-
-@dataclass(frozen=True)
-class SuppressionOptions:
-    """What stands in suppressed cells, and how it is meant."""
-
-    panel: ClassVar[str] = "Adversary"
-    suppressed: Annotated[
-        options.Texts,
-        Option(metavar="TEXT", help="What stands in suppressed cells, such as '*'; with --as. Repeatable."),
-    ] = None
-    as_: Annotated[
-        options.Text,
-        Option(
-            "--as",
-            metavar="HOW",
-            help="What --suppressed matches: anything (wildcard) or only itself (value).",
-            autocompletion=program.one_of(lambda: ["wildcard", "value"]),
-        ),
-    ] = None
-
-    def added_to(self, adversary: dv.Adversary) -> dv.Adversary:
-        """The adversary with what is said here."""
-        if self.suppressed and self.as_ is None:
-            raise BadInput(
-                f"it is not said how {self.suppressed[0]!r} is meant", hint="add --as wildcard or --as value"
-            )
-        if self.as_ is not None and not self.suppressed:
-            raise BadInput(f"--as {self.as_} has no effect without --suppressed", hint="name what stands in such cells")
-        given: Any = dict.fromkeys(self.suppressed or (), self.as_) or None
-        return replace(adversary, suppressed=given)
 
 
 @dataclass(frozen=True)

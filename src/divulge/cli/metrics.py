@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`divulge metrics`: the list with definitions."""
+"""`divulge metrics`: the list with definitions, and the reference page."""
 
 from __future__ import annotations
 
@@ -9,14 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 import divulge as dv
-from divulge.cli import metrics_page
 from divulge.cli.options import JsonOption, emit_json, new_app, show
 from divulge.errors import BadInput
 from divulge.views import words
 
 if TYPE_CHECKING:
     from divulge.metrics import Measurement, Metric
+import html
+import math
+import re
+from collections.abc import Iterator, Sequence
 
+from divulge.metrics import Measurement, Metric
+from divulge.policy import Promise
 
 app = new_app()
 
@@ -38,20 +43,13 @@ def metrics(
         emit_json({"metrics": [_facts(metric) for metric in dv.METRICS]})
         return
     if markdown:
-        sys.stdout.write(metrics_page.reference_page(_example()))
+        sys.stdout.write(reference_page(_example()))
         return
-    for scope, heading in metrics_page.SCOPES.items():
+    for scope, heading in SCOPES.items():
         table = words.grid("metric", "symbol", "unit", "as a promise", "meaning", "source", prose=2)
         for metric in dv.METRICS:
             if metric.scope == scope:
-                table.add_row(
-                    metric.name,
-                    metric.symbol,
-                    metric.unit,
-                    metrics_page.promise_of(metric),
-                    metric.plain,
-                    metric.source,
-                )
+                table.add_row(metric.name, metric.symbol, metric.unit, promise_of(metric), metric.plain, metric.source)
         show(heading, table, "")
 
 
@@ -65,7 +63,7 @@ def _facts(metric: Metric[Any]) -> dict[str, object]:
         "monotone": metric.monotone,
         "per_class": metric.per_class is not None,
         "can_be_promised": metric.kind == "risk",
-        "promise": metrics_page.promise_of(metric),
+        "promise": promise_of(metric),
         "source": metric.source,
         "meaning": metric.plain,
         "formula": metric.formula,
@@ -76,8 +74,204 @@ def _example() -> Measurement:
     """The eight people of the page."""
     import pyarrow as pa
 
-    people = pa.table({"class": list(metrics_page.CLASSES), "value": list(metrics_page.VALUES)})
-    known = metrics_page.POPULATION
+    people = pa.table({"class": list(CLASSES), "value": list(VALUES)})
+    known = POPULATION
     population = pa.table({"class": list(known), "people": list(known.values())})
     adversary = dv.Adversary(population=population, population_count="people")
     return dv.measure(people, quasi_identifiers="class", sensitive="value", adversary=adversary)
+
+
+# --- page -------------------------------------------------------------------------------------------------------------
+# The reference page of all metrics: what each one means, its formula as MathML, and its number and picture in one small example.
+# The example is measured when the page is written, so its numbers are the library's; tests hold them against hand counts. Formulas are
+# drawn by the browser and pictures stand in the page: nothing is fetched.
+CLASSES, VALUES, POPULATION = "AAAABBCC", "xxyzxxyz", {"A": 8, "B": 6, "C": 4}
+"""Eight people: class A has the values of the whole table, B one value only, C the two others."""
+
+SCOPES = {"identity": "Identity: who is this?", "sensitive": "Sensitive attributes: what does this person have?"}
+_TOP = f"""# Every metric
+
+Written by `divulge metrics --markdown`. *Monotone*: merging classes never makes it worse. Where each class has a number, the worst of
+them is the table's, or their average where the formula says so. The promise is what `--promise` takes.
+
+## The example
+
+Eight people in three classes. Half of them have x, a quarter y, a quarter z: 1.5 bits of uncertainty. Class A is like all, B has x only,
+C has y and z. The population has 8, 6 and 4 people like them. All numbers below are of this table, and can be counted by hand.
+
+```python
+import divulge as dv
+import pyarrow as pa
+
+people = pa.table({{"class": list("{CLASSES}"), "value": list("{VALUES}")}})
+population = pa.table({{"class": list("{"".join(POPULATION)}"), "people": {list(POPULATION.values())}}})
+adversary = dv.Adversary(population=population, population_count="people")
+m = dv.measure(people, quasi_identifiers="class", sensitive="value", adversary=adversary)
+assert m["entropy_leakage"].value == 1.5  # class B leaves 0 of 1.5 bits
+```
+
+| letter | what it is |
+|---|---|
+| *c*, *q* | a class; how many there are |
+| *n*, *n*<sub>*c*</sub>, *N*<sub>*c*</sub> | people in the table, in the class, and in the class's part of the population |
+| *u*<sub>*i*</sub> | the survey weight of a person |
+| *w*, *W* | a value, and the sensitive attribute |
+| *p*<sub>*w*</sub> | the share of a value that was expected before: the prior, by default the table's own |
+| *p*<sub>*w*&#124;*c*</sub> | its share in the class |
+| *H*(*p*), *H*(*W*), *H*(*W*&#124;*c*), *H*(*C*) | entropy of the prior, of the table, of a class, of the classes; 0 log 0 is 0 |
+| *I* | the mutual information |
+| *V* | the posterior vulnerability |
+| *r*<sub>1</sub>, *r*<sub>2</sub>, … | how often the values of a class occur, the commonest first |
+| 1<sub>*c*</sub> | whether somebody is in the class |
+| E[1/*N*<sub>*c*</sub>] | 1/*N*<sub>*c*</sub> where the population is known, else its expectation from survey weights |
+"""
+
+
+def reference_page(example: Measurement) -> str:
+    """The page, from METRICS and the measured example."""
+    lines = [_TOP]
+    for scope, heading in SCOPES.items():
+        chosen = [metric for metric in dv.METRICS if metric.scope == scope]
+        lines += [f"## {heading}", "", "| metric | symbol | meaning |", "|---|---|---|"]
+        lines += [_row(metric) for metric in chosen]
+        lines.append("")
+        for metric in chosen:
+            lines += _section(metric, example)
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def promise_of(metric: Metric[Any]) -> str:
+    """As --promise takes it; nothing where a metric says what could be reached at best."""
+    if metric.kind != "risk":
+        return ""
+    return f"{Promise.name_of(metric)} {metric.sign} {'c,l' if metric.takes_l else 'bound'}"
+
+
+def _row(metric: Metric[Any]) -> str:
+    name = Promise.name_of(metric)
+    symbol = f"<code>{html.escape(metric.symbol)}</code>" if metric.symbol else ""
+    shown = name.replace("_", "_<wbr>")  # where a phone may break it
+    cells = [f"[{shown}](#{name.replace(' ', '-')})", symbol, metric.plain]
+    return f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |"
+
+
+def _section(metric: Metric[Any], example: Measurement) -> list[str]:
+    attribute = next(iter(example.sensitive)) if metric.scope == "sensitive" else None
+    scores = example.identity if attribute is None else example.sensitive[attribute]
+    value = scores[metric.name].value
+    classes = [] if metric.per_class is None else [float(each) for each in example.per_class(metric.name, attribute)]
+    picture = _bars(classes, metric) if classes else _whole(value, metric, example)
+    facts = [f"Unit: {metric.unit}", f"{metric.worse} is worse", *(["monotone"] if metric.monotone else [])]
+    promise = f" Promise: `{promise_of(metric)}`." if promise_of(metric) else ""
+    source = f" {metric.source}." if metric.source else ""
+    return [
+        f"### {Promise.name_of(metric)}",
+        "",
+        f"{metric.plain[0].upper()}{metric.plain[1:]}. {'; '.join(facts)}.{promise}{source}",
+        "",
+        f'<div class="metric">{mathml(metric.formula)}{picture}</div>',
+        "",
+        f"In the example: **{words.number(value)}**.",
+        "",
+    ]
+
+
+# --- formulas ---------------------------------------------------------------------------------------------------------
+_TOKEN = re.compile(r"\.\.\.|<=|[A-Za-z]+|\d+|\S")
+_SIGNS = {"sum": "∑", "in": "∈", "<=": "≤", "-": "\u2212", "...": "…", "beta": "β"}
+_OVER_CLASSES = ("max", "min", "median", "sum")
+_FUNCTIONS = ("log", "ln")
+
+
+def mathml(formula: str) -> str:
+    """A formula as it is typed (`Metric.formula`) in the markup that browsers draw by themselves."""
+    drawn = "".join(_items(_TOKEN.findall(formula), end=""))
+    return f'<math display="block" alttext="{html.escape(formula)}">{drawn}</math>'
+
+
+def _items(tokens: list[str], *, end: str) -> Iterator[str]:
+    while tokens and tokens[0] != end:
+        name = tokens[0]
+        base, below, above = _atom(tokens), "", ""
+        while tokens and tokens[0] in ("_", "^"):
+            below, above = (_argument(tokens), above) if tokens.pop(0) == "_" else (below, _argument(tokens))
+        kind = "under" if name in _OVER_CLASSES else "sub"
+        yield _scripted(base, below, above, kind)
+
+
+def _scripted(base: str, below: str, above: str, kind: str) -> str:
+    if below and above:
+        return f"<msubsup>{base}{below}{above}</msubsup>"
+    if below:
+        return f"<m{kind}>{base}{below}</m{kind}>"
+    return f"<msup>{base}{above}</msup>" if above else base
+
+
+def _argument(tokens: list[str]) -> str:
+    """What stands in braces, or one atom."""
+    if tokens[0] != "{":
+        return _atom(tokens)
+    tokens.pop(0)
+    inner = "".join(_items(tokens, end="}"))
+    tokens.pop(0)
+    return f"<mrow>{inner}</mrow>"
+
+
+def _atom(tokens: list[str]) -> str:
+    word = tokens.pop(0)
+    if word == "frac":
+        return f"<mfrac>{_argument(tokens)}{_argument(tokens)}</mfrac>"
+    if word == "sqrt":
+        return f"<msqrt>{_argument(tokens)}</msqrt>"
+    if word == "(":
+        inner = "".join(_items(tokens, end=")"))
+        tokens.pop(0)
+        return f"<mrow><mo>(</mo>{inner}<mo>)</mo></mrow>"
+    sign = html.escape(_SIGNS.get(word, word))
+    if word.isdigit():
+        return f"<mn>{sign}</mn>"
+    if word in _OVER_CLASSES or word in _FUNCTIONS:
+        return f'<mo lspace="0.15em" rspace="0.15em">{sign}</mo>'
+    return f"<mi>{sign}</mi>" if sign.isalpha() else f"<mo>{sign}</mo>"
+
+
+# --- pictures ---------------------------------------------------------------------------------------------------------
+_LONGEST, _LINE = 130, 16
+
+
+def _bars(values: Sequence[float], metric: Metric[Any]) -> str:
+    """One bar for each class; the worst ones are filled."""
+    finite = [abs(each) for each in values if math.isfinite(each)]
+    scale = max(finite, default=0.0) or 1.0
+    worst = max(values) if metric.worse == "high" else min(values)
+    lengths = [_LONGEST if math.isinf(each) else max(each, 0.0) / scale * _LONGEST for each in values]
+    return _svg(
+        [
+            (name, length, words.number(each), each == worst)
+            for name, length, each in zip(POPULATION, lengths, values, strict=True)
+        ]
+    )
+
+
+def _whole(value: float, metric: Metric[Any], example: Measurement) -> str:
+    """The table's number against the most that it can be: all of a share, all bits there are, all people, all values."""
+    bits = example.identity_view.person_entropy
+    if metric.scope == "sensitive":
+        bits = next(iter(example.beliefs.values())).whole.entropy
+    most = {"bits": bits, "people": float(example.people), "classes": float(example.people), "values": len(set(VALUES))}
+    limit = most.get(metric.unit, 1.0)
+    return _svg(
+        [("", value / limit * _LONGEST, words.number(value), True), ("at most", _LONGEST, words.number(limit), False)]
+    )
+
+
+def _svg(lines: Sequence[tuple[str, float, str, bool]]) -> str:
+    title = ", ".join(f"{name} {text}".strip() for name, _, text, _ in lines)
+    rows = "".join(
+        f'<text x="44" y="{top + 12}" text-anchor="end">{name}</text>'
+        f'<rect x="50" y="{top + 2}" width="{max(length, 1.0):.0f}" height="11" class="{"worst" if full else "other"}"/>'
+        f'<text x="{56 + max(length, 1.0):.0f}" y="{top + 12}">{text}</text>'
+        for top, (name, length, text, full) in zip(range(0, _LINE * len(lines), _LINE), lines, strict=True)
+    )
+    height = _LINE * len(lines)
+    return f'<svg viewBox="0 0 240 {height}" width="240" height="{height}" role="img" aria-label="{title}">{rows}</svg>'

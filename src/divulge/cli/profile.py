@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import divulge as dv
+from divulge.cli.given import TableOptions
 from divulge.cli.options import JsonOption, new_app, takes_groups, tell
-from divulge.cli.tables import TableOptions
 
 app = new_app()
 

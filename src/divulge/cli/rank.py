@@ -11,10 +11,9 @@ from typer import Option
 import divulge as dv
 from divulge.cli import options, program
 from divulge.cli.generalize import HierarchiesOption, levels_and_adversary
+from divulge.cli.given import TableOptions, policy_of
 from divulge.cli.options import ChartOption, Pictures
-from divulge.cli.policies import policy_of
 from divulge.cli.progress import progress_bar
-from divulge.cli.tables import TableOptions
 from divulge.errors import BadInput
 from divulge.policy import Promise
 

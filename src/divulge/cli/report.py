@@ -15,9 +15,14 @@ import divulge as dv
 from divulge import publish, results
 from divulge.api.query import is_anatomized
 from divulge.cli import options, program
-from divulge.cli.measure import SuppressionOptions, refuse_beside_levels, table_or_release
-from divulge.cli.policies import PolicyOptions, policy_of
-from divulge.cli.tables import TableOptions
+from divulge.cli.given import (
+    PolicyOptions,
+    SuppressionOptions,
+    TableOptions,
+    policy_of,
+    refuse_beside_levels,
+    table_or_release,
+)
 from divulge.errors import BadInput, without_secrets
 from divulge.policy import Promise
 

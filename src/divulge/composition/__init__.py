@@ -4,8 +4,7 @@
 from divulge.composition.bounds import derive
 from divulge.composition.disclosed import Disclosed, place_of
 from divulge.composition.joined import Joined, joined
-from divulge.composition.person import PersonTold
-from divulge.composition.together import Composition, OneRelease, invariance_of, measured_together
+from divulge.composition.together import Composition, OneRelease, PersonTold, invariance_of, measured_together
 
 __all__ = [
     "Composition", "Disclosed", "Joined", "OneRelease", "PersonTold", "derive", "invariance_of", "joined", "measured_together", "place_of",

@@ -1,18 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a column may become coarser: its levels, the rules and files they come from, and defaults."""
 
-from divulge.hierarchy.defaults import Suggestion, suggest_hierarchy
-from divulge.hierarchy.files import (
+from divulge.hierarchy.hierarchy import (
+    SUPPRESSED,
     Flavour,
+    Gap,
+    Hierarchy,
+    Labels,
+    check_coverage,
     column_of,
     file_name,
+    find_gaps,
     load_hierarchies,
     parse_hierarchy,
     read_hierarchy,
     write_hierarchy,
 )
-from divulge.hierarchy.hierarchy import SUPPRESSED, Gap, Hierarchy, Labels, check_coverage, find_gaps
-from divulge.hierarchy.rules import Spec, build_hierarchies, build_hierarchy, parse_inline
+from divulge.hierarchy.rules import (
+    Spec,
+    Suggestion,
+    build_hierarchies,
+    build_hierarchy,
+    parse_inline,
+    suggest_hierarchy,
+)
 
 __all__ = [
     "SUPPRESSED", "Flavour", "Gap", "Hierarchy", "Labels", "Spec", "Suggestion", "build_hierarchies", "build_hierarchy",

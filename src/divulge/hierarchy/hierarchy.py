@@ -8,12 +8,16 @@ hierarchy does not list stays null, its own category, up to the level where ever
 
 from __future__ import annotations
 
+import contextlib
+import csv
+import io
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 
@@ -190,3 +194,150 @@ def _plain(value: str) -> str | Fraction:
     """The same for values that differ only in blanks, in upper and lower case, or in how a number is written."""
     number = as_number(value.strip())
     return value.strip().casefold() if number is None else number
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+# Hierarchy files of ARX (`;`) and anjana (`,`), read and written.
+# Both have no header, one row per value, the value first and one cell per level after it. An empty first cell is null. Values are compared
+# as text. What cannot be a hierarchy is refused with the line it stands in, never repaired.
+Flavour = Literal["arx", "anjana"]
+DELIMITERS: Mapping[str, str] = {"arx": ";", "anjana": ","}
+_MARK = "_hierarchy_"
+
+
+def read_hierarchy(source: str | Path | Mapping[str, Sequence[str]], column: str) -> Hierarchy:
+    """From a CSV file of either flavour, or a mapping of each value to its ancestors from the nearest to the root."""
+    if isinstance(source, Mapping):
+        return Hierarchy(column, {value: (value, *ancestors) for value, ancestors in source.items()})
+    return parse_hierarchy(hierarchy_source(Path(source), column), column, origin=f"hierarchy file {str(source)!r}")
+
+
+def hierarchy_source(path: Path, column: str) -> str:
+    """The text of a hierarchy file."""
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise BadInput(f"there is no hierarchy file {str(path)!r} for {column!r}") from None
+    except OSError as error:
+        raise BadInput(f"hierarchy file {str(path)!r} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise BadInput(f"hierarchy file {str(path)!r} is not UTF-8 text", hint="Save it as UTF-8") from None
+    except ValueError:  # a NUL in it
+        raise BadInput(f"{str(path)!r} cannot be the name of a hierarchy file") from None
+
+
+def parse_hierarchy(text: str, column: str, *, origin: str, delimiter: str | None = None) -> Hierarchy:
+    """The hierarchy in a text of either flavour, or of another delimiter."""
+    lines: dict[str | None, int] = {}
+    rows: dict[str | None, Labels] = {}
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter or _delimiter(text), strict=True)
+    try:
+        for cells in reader:
+            if not cells:
+                continue
+            value, labels = cells[0] or None, tuple(cell or None for cell in cells)
+            if value is not None and None in labels:
+                raise BadInput(
+                    f"{origin}, line {reader.line_num}: {value!r} has no label at level {cells.index('')}",
+                    hint="Repeat the label of the level below where a value has no coarser one",
+                )
+            if rows.setdefault(value, labels) != labels:
+                raise BadInput(
+                    f"{origin} has {value!r} twice with different labels, in lines {lines[value]} and {reader.line_num}",
+                    hint="Leave one of them out",
+                )
+            lines.setdefault(value, reader.line_num)
+    except csv.Error as error:
+        raise BadInput(
+            f"{origin}, line {reader.line_num}: {error}", hint='Quote a cell with "; double a " inside it'
+        ) from None
+    if not rows:
+        raise BadInput(f"{origin} is empty")
+    return Hierarchy(column, rows)
+
+
+def _delimiter(text: str) -> str:
+    """The one that gives all rows the same number of cells, `;` first; where none does, the one that the first line has."""
+    for delimiter in DELIMITERS.values():
+        with contextlib.suppress(csv.Error):  # quotes that do not fit the delimiter
+            rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+            widths = {len(row) for row in rows if row}
+            if len(widths) == 1 and widths != {1}:
+                return delimiter
+    return ";" if ";" in text.partition("\n")[0] else ","
+
+
+def hierarchy_text(hierarchy: Hierarchy, *, flavour: Flavour = "arx") -> str:
+    """The hierarchy as the text of a file."""
+    if flavour not in DELIMITERS:
+        raise BadInput(f"{flavour!r} is not a kind of hierarchy file", hint="There are: 'arx' (;) and 'anjana' (,)")
+    if any("" in labels for labels in hierarchy.rows.values()):
+        raise BadInput(
+            f"the hierarchy of {hierarchy.column!r} has an empty text, which a file cannot tell from null",
+            hint="Make it null in the data, or give it a name",
+        )
+    # A reader that looks for the delimiter, or for the end of the line, may take a part of a label for it: quote them all.
+    marks = ";,\r" if not hierarchy.height else "\r" if flavour == "arx" else ";\r"
+    rows = [["" if label is None else label for label in labels] for labels in hierarchy.rows.values()]
+    misleads = any(mark in label for labels in rows for label in labels for mark in marks)
+    quoting: Literal[0, 1] = csv.QUOTE_ALL if misleads else csv.QUOTE_MINIMAL
+    out = io.StringIO()
+    csv.writer(out, delimiter=DELIMITERS[flavour], lineterminator="\n", quoting=quoting).writerows(rows)
+    return out.getvalue()
+
+
+def write_hierarchy(hierarchy: Hierarchy, path: str | Path, *, flavour: Flavour = "arx") -> None:
+    """Write the hierarchy to a file."""
+    try:
+        Path(path).write_text(hierarchy_text(hierarchy, flavour=flavour), encoding="utf-8", newline="")
+    except OSError as error:
+        raise BadInput(f"hierarchy file {str(path)!r} cannot be written: {error.strerror}") from None
+
+
+def column_of(path: Path) -> str:
+    """The column that a file's name tells: `<column>.csv` or `<anything>_hierarchy_<column>.csv`."""
+    return path.stem.partition(_MARK)[2] or path.stem
+
+
+def file_name(column: str) -> str:
+    """The name of a column's file in a folder; a column named like a path is refused, lest it be written elsewhere."""
+    if not column or any(mark in column for mark in "/\\\0"):
+        raise BadInput(f"the column name {column!r} cannot be a file name", hint="Rename the column")
+    return f"{column}.csv"
+
+
+def load_hierarchies(folder: str | Path, *, columns: Iterable[str] | None = None) -> dict[str, Hierarchy]:
+    """The hierarchies of a folder, by column: of the named columns, or all; every broken file is named at once.
+
+    Without `columns`, a folder that has files named `*_hierarchy_<column>.csv` is read for these alone: ARX keeps the data beside them.
+    """
+    paths = _hierarchy_paths(Path(folder), None if columns is None else set(columns))
+    hierarchies: dict[str, Hierarchy] = {}
+    problems: list[str] = []
+    for path in paths:
+        column = column_of(path)
+        rivals = [other.name for other in paths if column_of(other) == column]
+        if len(rivals) > 1:
+            problems.append(f"{column!r} has several hierarchies: {', '.join(rivals)}")
+            continue
+        try:
+            hierarchies[column] = read_hierarchy(path, column)
+        except BadInput as error:
+            problems.append(str(error))
+    if problems:
+        raise BadInput("; ".join(dict.fromkeys(problems)))
+    return hierarchies
+
+
+def _hierarchy_paths(folder: Path, columns: Collection[str] | None) -> list[Path]:
+    if not folder.is_dir():
+        raise BadInput(f"there is no folder of hierarchies {str(folder)!r}")
+    paths = sorted(path for path in folder.iterdir() if path.suffix.lower() == ".csv" and path.is_file())
+    marked = [path for path in paths if _MARK in path.stem]
+    found = [path for path in paths if column_of(path) in columns] if columns is not None else marked or paths
+    if not found:
+        raise BadInput(
+            f"the folder {str(folder)!r} has no hierarchy" + (f" of {', '.join(sorted(columns))}" if columns else ""),
+            hint="Name a file <column>.csv or *_hierarchy_<column>.csv",
+        )
+    return found

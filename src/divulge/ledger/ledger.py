@@ -369,16 +369,6 @@ def _seals(document: Mapping[str, Any]) -> dict[str, str]:
     return {name: entry["sha256"] for name, entry in document["files"].items()}
 
 
-def judge_by(
-    ledger: str | Path | Ledger | None, her: Adversary, *, new: bool = False
-) -> tuple[OutAlready | None, Adversary]:
-    """What is out by a ledger, and the adversary who holds that too; without one, she as she is. `new`: as in `Ledger.judge`."""
-    if ledger is None:
-        return None, her
-    out = Ledger.of(ledger).judge(new=new)
-    return out, out.held_by(her)
-
-
 def _refuse_unknown(what: str, names: Collection[str], known: Collection[str]) -> None:
     """A name that is written wrongly would be judged against nothing."""
     for name in names:

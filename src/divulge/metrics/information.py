@@ -151,7 +151,7 @@ def entropy_leakage(belief: Belief) -> Floats:
 # secret is who it is or what the person has. The prior vulnerability is the largest prior probability; the posterior one is the average
 # over people of the largest probability in the class, sum over classes of the commonest value's count / n. What publication adds is told
 # as difference (additive leakage), as ratio (multiplicative leakage) and as bits (min-entropy leakage, log2 of the ratio). Where a guess
-# may be near, or one of several, the same are the g-vulnerabilities of that gain function (belief/guess.py).
+# may be near, or one of several, the same are the g-vulnerabilities of that gain function (belief/belief.py).
 # Merging classes never makes the posterior vulnerability larger, whatever the gain: with G(c, g) the people of class c whom guess g gets
 # right, max_g (G(a, g) + G(b, g)) <= max_g G(a, g) + max_g G(b, g), for each term on the left is at most the sum of both maxima; n stays.
 # The leakages rise and fall with it as long as the prior stays. In one class it is convex in the posterior, as a maximum of linear

@@ -111,7 +111,7 @@ class ColumnPrice:
 class Explanation(Result):
     """What each promise costs, what binds each column, and what would buy it back."""
 
-    view = "price"
+    view = "utility"
 
     method: str
     objective: str

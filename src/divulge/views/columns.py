@@ -15,10 +15,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from divulge import metrics, ranking, results
-from divulge.api.generalize import CutColumn
-from divulge.api.hierarchies import Built, Coverage
-from divulge.api.perturbed import Perturbed
-from divulge.api.profile import Profile
+from divulge.api import generalize, hierarchies, perturbed
+from divulge.api import profile as profiles
 from divulge.hierarchy import Hierarchy
 from divulge.values import as_text, toml_key, toml_value
 from divulge.views.words import bullet, class_name, classes, grid, heading, noted, number, people, percent, written_text
@@ -26,8 +24,8 @@ from divulge.views.words import bullet, class_name, classes, grid, heading, note
 _NULL = "(null)"
 
 
-@results.text_of.register(Profile)
-def profile_text(profile: Profile) -> RenderableType:
+@results.text_of.register(profiles.Profile)
+def profile_text(profile: profiles.Profile) -> RenderableType:
     """One line per column, most identifying first."""
     columns = profile.columns
     rows = [
@@ -46,8 +44,8 @@ def profile_text(profile: Profile) -> RenderableType:
     return Group(told, table, *(bullet(noted(note)) for note in profile.notes), Text(legend, style="dim"))
 
 
-@results.rows_of.register(Profile)
-def profile_rows(profile: Profile) -> results.Rows:
+@results.rows_of.register(profiles.Profile)
+def profile_rows(profile: profiles.Profile) -> results.Rows:
     """A row for each column, as they stand in the table."""
     return [field.name for field in fields(profile.columns[0])], map(astuple, profile.columns)
 
@@ -216,8 +214,8 @@ def _identity_cells(numbers: ranking.Numbers, where: metrics.RankingTable) -> li
     ]
 
 
-@results.text_of.register(Perturbed)
-def perturbed_text(found: Perturbed, *, worst: int = 10) -> RenderableType:
+@results.text_of.register(perturbed.Perturbed)
+def perturbed_text(found: perturbed.Perturbed, *, worst: int = 10) -> RenderableType:
     """What publication gives on average, and the classes that give most."""
     document = perturbed_document(found, worst=worst)
     return Group(
@@ -243,7 +241,7 @@ def perturbed_text(found: Perturbed, *, worst: int = 10) -> RenderableType:
     )
 
 
-def _behind_perturbed(found: Perturbed) -> Iterator[str]:
+def _behind_perturbed(found: perturbed.Perturbed) -> Iterator[str]:
     """What the published values tell about sensitive attributes, and the surprise beside what epsilon allows."""
     for name, behind in found.attributes.items():
         yield (
@@ -260,8 +258,8 @@ def _behind_perturbed(found: Perturbed) -> Iterator[str]:
         )
 
 
-@results.document_of.register(Perturbed)
-def perturbed_document(found: Perturbed, *, worst: int = 10) -> dict[str, Any]:
+@results.document_of.register(perturbed.Perturbed)
+def perturbed_document(found: perturbed.Perturbed, *, worst: int = 10) -> dict[str, Any]:
     """Everything `divulge perturbed --json` prints; the classes that give most come first."""
     order = np.argsort(-found.specific_information, kind="stable")[:worst]
     return {
@@ -303,8 +301,8 @@ def perturbed_document(found: Perturbed, *, worst: int = 10) -> dict[str, Any]:
     }
 
 
-@results.rows_of.register(Perturbed)
-def perturbed_rows(found: Perturbed) -> pa.Table:
+@results.rows_of.register(perturbed.Perturbed)
+def perturbed_rows(found: perturbed.Perturbed) -> pa.Table:
     """A row for each published class, with its values."""
     counted = found.contingency
     keys = {key.name: counted.key_column(position) for position, key in enumerate(counted.keys)}
@@ -357,8 +355,8 @@ def hierarchy_text(hierarchy: Hierarchy, *, most: int = 10) -> RenderableType:
     return Group(*parts)
 
 
-@results.text_of.register(Built)
-def built_text(built: Built, *, written: Sequence[Path] = (), most: int = 10) -> RenderableType:
+@results.text_of.register(hierarchies.Built)
+def built_text(built: hierarchies.Built, *, written: Sequence[Path] = (), most: int = 10) -> RenderableType:
     """What was chosen and why, and what it makes of the values."""
     parts: list[RenderableType] = []
     if built.suggestions:
@@ -368,8 +366,8 @@ def built_text(built: Built, *, written: Sequence[Path] = (), most: int = 10) ->
     return Group(*parts, *written_text(written))
 
 
-@results.document_of.register(Built)
-def built_document(built: Built, *, written: Sequence[Path] = ()) -> dict[str, Any]:
+@results.document_of.register(hierarchies.Built)
+def built_document(built: hierarchies.Built, *, written: Sequence[Path] = ()) -> dict[str, Any]:
     """Everything `divulge hierarchy build --json` prints."""
     return {
         "hierarchies": {name: hierarchy_document(hierarchy) for name, hierarchy in built.hierarchies.items()},
@@ -380,8 +378,8 @@ def built_document(built: Built, *, written: Sequence[Path] = ()) -> dict[str, A
     }
 
 
-@results.rows_of.register(Built)
-def built_rows(built: Built) -> results.Rows:
+@results.rows_of.register(hierarchies.Built)
+def built_rows(built: hierarchies.Built) -> results.Rows:
     """A row for each level of each column: how many labels it has, and how many values the commonest stands for."""
     return ("column", "level", "labels", "largest"), [
         (name, level["level"], level["labels"], level["largest"])
@@ -390,8 +388,8 @@ def built_rows(built: Built) -> results.Rows:
     ]
 
 
-@results.text_of.register(CutColumn)
-def cut_text(found: CutColumn, *, written: Sequence[Path] = (), most: int = 10) -> RenderableType:
+@results.text_of.register(generalize.CutColumn)
+def cut_text(found: generalize.CutColumn, *, written: Sequence[Path] = (), most: int = 10) -> RenderableType:
     """The ranges, what they keep of what the column told, and the rule for a policy file."""
     cuts = found.cuts
     table = grid("from", "to", "people", "bits", right=[2, 3])
@@ -414,8 +412,8 @@ def cut_text(found: CutColumn, *, written: Sequence[Path] = (), most: int = 10) 
     return Group(*parts, hierarchy_text(found.hierarchy, most=most), *written_text(written))
 
 
-@results.document_of.register(CutColumn)
-def cut_document(found: CutColumn, *, written: Sequence[Path] = ()) -> dict[str, Any]:
+@results.document_of.register(generalize.CutColumn)
+def cut_document(found: generalize.CutColumn, *, written: Sequence[Path] = ()) -> dict[str, Any]:
     """Everything `divulge hierarchy cut --json` prints."""
     return {
         **found.cuts.document(),
@@ -426,15 +424,15 @@ def cut_document(found: CutColumn, *, written: Sequence[Path] = ()) -> dict[str,
     }
 
 
-@results.rows_of.register(CutColumn)
-def cut_rows(found: CutColumn) -> results.Rows:
+@results.rows_of.register(generalize.CutColumn)
+def cut_rows(found: generalize.CutColumn) -> results.Rows:
     """A row for each range."""
     ranges = found.cuts.ranges
     return ("low", "high", "people", "information"), [(r.low, r.high, r.people, r.information) for r in ranges]
 
 
-@results.text_of.register(Coverage)
-def coverage_text(coverage: Coverage) -> RenderableType:
+@results.text_of.register(hierarchies.Coverage)
+def coverage_text(coverage: hierarchies.Coverage) -> RenderableType:
     """One line per hierarchy."""
     table = grid("column", "values in the data", "leaves", "levels", "missing", right=[1, 2, 3, 4])
     for name, *numbers in coverage_rows(coverage)[1]:
@@ -442,8 +440,8 @@ def coverage_text(coverage: Coverage) -> RenderableType:
     return table
 
 
-@results.rows_of.register(Coverage)
-def coverage_rows(coverage: Coverage) -> results.Rows:
+@results.rows_of.register(hierarchies.Coverage)
+def coverage_rows(coverage: hierarchies.Coverage) -> results.Rows:
     """A row for each hierarchy."""
     missing = {gap.column: len(gap.missing) for gap in coverage.gaps}
     return ("column", "values", "leaves", "height", "missing"), [
@@ -452,8 +450,8 @@ def coverage_rows(coverage: Coverage) -> results.Rows:
     ]
 
 
-@results.document_of.register(Coverage)
-def coverage_document(coverage: Coverage) -> dict[str, Any]:
+@results.document_of.register(hierarchies.Coverage)
+def coverage_document(coverage: hierarchies.Coverage) -> dict[str, Any]:
     """For JSON; every missing value is listed."""
     return {
         "covered": not coverage.gaps,

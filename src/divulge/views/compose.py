@@ -12,7 +12,7 @@ from rich.text import Text
 
 from divulge import composition, results, values
 from divulge.api.anatomized import AnatomizedRelease
-from divulge.api.check_anatomized import ReleaseCheck
+from divulge.api.check import ReleaseCheck
 from divulge.metrics import Measurement
 from divulge.views import html, summary
 from divulge.views.html import Html, el, joined

@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
-from divulge.api.check_anatomized import ReleaseCheck
+from divulge.api.check import ReleaseCheck
 from divulge.errors import DivulgeError, InternalError
 from divulge.policy import Outcome, Verdict
 from divulge.version import __version__

@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from divulge import ledger, publish, results
+from divulge import ledger, results
 from divulge.views.words import bullet, grid, heading, rows
 
 _STATES = {
@@ -106,26 +105,6 @@ def entry_rows(entry: ledger.Entry) -> results.Rows:
     """One row."""
     row = entry_row(entry)
     return list(row), [list(row.values())]
-
-
-def entered_document(register: publish.Register | None, written: Path | None) -> dict[str, Any]:
-    """What a release of either kind was judged against by a ledger, and entered as; nothing without one."""
-    return {} if register is None else {"ledger": dict(register.describe(written))}
-
-
-def entered_parts(register: publish.Register | None, written: Path | None) -> list[RenderableType]:
-    """The same in words."""
-    if register is None:
-        return []
-    told = register.describe(written)
-    numbers = [str(number) for number in told["judged_against"]]
-    out = (
-        f"release {' and '.join(numbers)} of {told['dataset']}"
-        if numbers
-        else f"nothing of {told['dataset']}, of which nothing is out"
-    )
-    entered = "" if told["number"] is None else f"Entered as release {told['number']} for {told['recipient']}. "
-    return [heading(f"By the ledger {told['folder']}"), bullet(f"{entered}Judged together with {out}.")]
 
 
 def _roles(document: Mapping[str, Any]) -> dict[str, list[str]]:

@@ -12,7 +12,7 @@ from typing import Any
 from divulge import attacks, publish, search, values
 from divulge.api import compare as comparing
 from divulge.api.anatomized import AnatomizedRelease
-from divulge.api.check_anatomized import ReleaseCheck
+from divulge.api.check import ReleaseCheck
 from divulge.api.report import Report
 from divulge.belief import Adversary
 from divulge.policy import Promise

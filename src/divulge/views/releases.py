@@ -14,14 +14,13 @@ from rich.padding import Padding
 from rich.text import Text
 
 from divulge import anatomy, publish, results, search
+from divulge import attacks as attacking
 from divulge.api.anatomized import AnatomizedRelease
 from divulge.api.apply import Applied
-from divulge.api.check_anatomized import ReleaseCheck
+from divulge.api.check import ReleaseCheck
 from divulge.api.utility import Utility
-from divulge.attacks import Attacks
 from divulge.hierarchy import SUPPRESSED, Suggestion
 from divulge.policy import guard, judge
-from divulge.views.ledger import entered_document, entered_parts
 from divulge.views.measurement import (
     alone_document,
     measurement_document,
@@ -29,14 +28,17 @@ from divulge.views.measurement import (
     promises_document,
     settings_sentence,
 )
-from divulge.views.price import (
+from divulge.views.utility import (
     explanation_document,
     explanation_parts,
     group_prices_document,
     group_prices_parts,
+    recq_sentence,
+    ruined_models,
+    utility_document,
+    utility_parts,
     warning_parts,
 )
-from divulge.views.utility import recq_sentence, ruined_models, utility_document, utility_parts
 from divulge.views.words import bullet, grid, heading, noted, number, people, percent
 
 _EXAMPLES = 3
@@ -158,6 +160,26 @@ def costs_in_words(release: publish.GeneralizedRelease) -> Iterator[str]:
     if after.contingency.pinned:
         yield f"Beside what is out already, people are in {len(after.contingency):,} joint classes: promises are about those."
     yield from map(noted, (*release.notes, *after.notes))
+
+
+def entered_document(register: publish.Register | None, written: Path | None) -> dict[str, Any]:
+    """What a release of either kind was judged against by a ledger, and entered as; nothing without one."""
+    return {} if register is None else {"ledger": dict(register.describe(written))}
+
+
+def entered_parts(register: publish.Register | None, written: Path | None) -> list[RenderableType]:
+    """The same in words."""
+    if register is None:
+        return []
+    told = register.describe(written)
+    numbers = [str(number) for number in told["judged_against"]]
+    out = (
+        f"release {' and '.join(numbers)} of {told['dataset']}"
+        if numbers
+        else f"nothing of {told['dataset']}, of which nothing is out"
+    )
+    entered = "" if told["number"] is None else f"Entered as release {told['number']} for {told['recipient']}. "
+    return [heading(f"By the ledger {told['folder']}"), bullet(f"{entered}Judged together with {out}.")]
 
 
 @results.document_of.register(publish.GeneralizedRelease)
@@ -346,7 +368,7 @@ def anatomized_text(
     release: AnatomizedRelease,
     *,
     recq: anatomy.Recq | None = None,
-    attacks: Attacks | None = None,
+    attacks: attacking.Attacks | None = None,
     written: Path | None = None,
     utility: Utility | None = None,
     explanation: anatomy.GroupPrices | None = None,
@@ -419,26 +441,26 @@ def _share(value: Fraction) -> str:
     return text if len(text) <= 9 else f"{float(value):.4g}"
 
 
-@results.text_of.register(Attacks)
-def attacks_text(attacks: Attacks) -> RenderableType:
+@results.text_of.register(attacking.Attacks)
+def attacks_text(attacks: attacking.Attacks) -> RenderableType:
     """What each attack achieves, beside what was promised."""
     told = "every attack is covered by its promise" if attacks.holds else "an attack is NOT COVERED by its promise"
     return Group(Text(f"Four attacks: {told}"), *_attacks(attacks))
 
 
-@results.document_of.register(Attacks)
-def attacks_document(attacks: Attacks) -> dict[str, Any]:
+@results.document_of.register(attacking.Attacks)
+def attacks_document(attacks: attacking.Attacks) -> dict[str, Any]:
     """What each attack achieves, as in the document of a release."""
     return {"holds": attacks.holds, "attacks": attacks_list(attacks), "settings": attacks.settings}
 
 
-def attacks_list(attacks: Attacks) -> list[dict[str, Any]]:
+def attacks_list(attacks: attacking.Attacks) -> list[dict[str, Any]]:
     """The attacks one by one, in the order of alpha, beta, gamma, delta."""
     return [outcome.as_json() for outcome in attacks.outcomes]
 
 
-@results.rows_of.register(Attacks)
-def attacks_rows(attacks: Attacks) -> results.Rows:
+@results.rows_of.register(attacking.Attacks)
+def attacks_rows(attacks: attacking.Attacks) -> results.Rows:
     """A row for each attack: against the person who is worst off, and on average."""
     return ("attack", "promise", "bound", "worst", "mean", "holds"), [
         (each.attack, each.promise, float(each.bound), float(each.worst), each.mean, each.holds)
@@ -446,7 +468,7 @@ def attacks_rows(attacks: Attacks) -> results.Rows:
     ]
 
 
-def _attacks(attacks: Attacks) -> Iterator[RenderableType]:
+def _attacks(attacks: attacking.Attacks) -> Iterator[RenderableType]:
     for outcome in attacks.outcomes:
         holds = "as promised" if outcome.holds else "NOT COVERED by the promise"
         yield bullet(
@@ -462,7 +484,7 @@ def anatomized_document(
     release: AnatomizedRelease,
     *,
     recq: anatomy.Recq | None = None,
-    attacks: Attacks | None = None,
+    attacks: attacking.Attacks | None = None,
     written: Path | None = None,
     utility: Utility | None = None,
     explanation: anatomy.GroupPrices | None = None,

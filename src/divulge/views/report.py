@@ -16,7 +16,7 @@ from typing import Any
 from divulge import attacks, charts, composition, metrics, publish, results, search, values
 from divulge.api import compare as comparing
 from divulge.api.anatomized import AnatomizedRelease
-from divulge.api.check_anatomized import ReleaseCheck
+from divulge.api.check import ReleaseCheck
 from divulge.api.report import Report
 from divulge.api.utility import Utility
 from divulge.errors import BadInput

@@ -15,7 +15,7 @@ import numpy as np
 
 from divulge import anatomy, attacks, charts, metrics, publish, results
 from divulge.api.anatomized import AnatomizedRelease
-from divulge.api.check_anatomized import ReleaseCheck
+from divulge.api.check import ReleaseCheck
 from divulge.errors import BadInput
 from divulge.metrics import Measurement
 from divulge.policy import Outcome, Promise, Verdict
