@@ -119,14 +119,8 @@ def anatomize(
     chosen = _method(method, *options)
     out, her = judged_by(ledger, adversary_in_force(adversary), new=True)
     source = read(table, engine=engine)
-    roles, left_out = anatomy_roles(
-        source,
-        quasi_identifiers=quasi_identifiers,
-        sensitive=sensitive,
-        identifier=identifier,
-        leave_out=leave_out,
-        plain=plain,
-    )
+    given = guard.GivenRoles(quasi_identifiers, sensitive, identifier, leave_out, plain)
+    roles, left_out = anatomy_roles(source, given)
     if tables is None and len(roles.quasi_identifiers) == 1 and isinstance(chosen, anatomy.Slppa | anatomy.Slicing):
         chosen = replace(chosen, tables=1)  # nobody asked for two
     beside, earlier = _beside(source, roles, her)
@@ -211,14 +205,8 @@ def advise(
     """
     source = read(table, engine=engine)
     refuse_in_chunks(source, "no grouping that is only tried")
-    roles, _ = anatomy_roles(
-        source,
-        quasi_identifiers=quasi_identifiers,
-        sensitive=sensitive,
-        identifier=identifier,
-        leave_out=leave_out,
-        plain=plain,
-    )
+    given = guard.GivenRoles(quasi_identifiers, sensitive, identifier, leave_out, plain)
+    roles, _ = anatomy_roles(source, given)
     found = anatomy.advise(
         anatomy.read_rows(source, (*roles.quasi_identifiers, *roles.sensitive), nulls=nulls),
         quasi_identifiers=roles.quasi_identifiers,
@@ -231,31 +219,15 @@ def advise(
     return replace(found, frame=source.frame)
 
 
-def anatomy_roles(
-    source: Table,
-    *,
-    quasi_identifiers: Names,
-    sensitive: Names,
-    identifier: Names,
-    leave_out: Names = (),
-    plain: Names = (),
-) -> tuple[Roles, dict[str, str]]:
+def anatomy_roles(source: Table, given: guard.GivenRoles) -> tuple[Roles, dict[str, str]]:
     """The roles, and the columns that are left out with the reason.
 
     Where no quasi-identifier is named, every column without a role is one, but those that must not leave by accident.
     """
-    if quasi_identifiers and plain:
+    if given.quasi_identifiers and given.plain:
         told = "where quasi-identifiers are named, only they are published, and columns are called plain beside them"
         raise BadInput(told, hint="Name them as quasi-identifiers, or leave plain out")
-    roles = resolve_roles(
-        source,
-        quasi_identifiers=quasi_identifiers,
-        sensitive=sensitive,
-        identifier=identifier,
-        leave_out=leave_out,
-        plain=plain,
-        declared=True,
-    )
+    roles = resolve_roles(source, **given.arguments, declared=True)
     if not roles.sensitive:
         raise BadInput(
             "no sensitive column was named", hint="Name the column whose values are to stay secret with sensitive="

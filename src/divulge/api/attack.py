@@ -133,7 +133,7 @@ def attack(
         her.refuse(names, why)
     chosen = _chosen([attacks] if isinstance(attacks, str) else attacks)
     _refuse_idle(chosen, adversary, subsets=subsets, background=background, control=control, wrong=wrong or None)
-    given = {"quasi_identifiers": quasi_identifiers or knows or (), "sensitive": sensitive, "identifier": identifier}
+    given = guard.GivenRoles(quasi_identifiers or knows or (), sensitive, identifier)
     opened = _open(release, kept, given, engine=engine)
     if identifier and not opened.roles.identifier:
         raise BadInput("identifier= has no effect: a release of ours holds none", hint="Leave it out")
@@ -276,11 +276,11 @@ def _chosen(names: Sequence[str]) -> tuple[adversaries.Attacker, ...]:
 
 
 # --- the release ------------------------------------------------------------------------------------------------------
-def _open(release: Any, kept: Policy, given: Mapping[str, Any], *, engine: engines.EngineChoice) -> _Opened:
+def _open(release: Any, kept: Policy, given: guard.GivenRoles, *, engine: engines.EngineChoice) -> _Opened:
     """Whatever she was handed."""
     several = isinstance(release, Mapping | list | tuple)
     if several or isinstance(release, AnatomizedRelease | answers.AnatomizedSource) or is_anatomized(release):
-        return _open_anatomized(release, given, engine=engine)
+        return _open_anatomized(release, given.sensitive, engine=engine)
     if isinstance(release, publish.GeneralizedRelease):
         (rows,) = release.tables().values()
         table, _ = own_table(read(rows, engine=engine))
@@ -288,7 +288,7 @@ def _open(release: Any, kept: Policy, given: Mapping[str, Any], *, engine: engin
             "quasi_identifiers": release.original.roles.quasi_identifiers,
             "sensitive": release.original.roles.sensitive,
         }
-        found = guard.roles_in_force(table, roles, {})
+        found = guard.roles_in_force(table, roles, guard.GivenRoles())
         person = release.original.roles.person
         promises = () if person is not None else release.policy.promises
         return _Opened(
@@ -303,8 +303,7 @@ def _open(release: Any, kept: Policy, given: Mapping[str, Any], *, engine: engin
     if judged.release is None:
         table, _ = own_table(judged.table)
         return _Opened(table, guard.roles_in_force(table, kept.roles, given))
-    named = {role: names for role, names in given.items() if names and role == "sensitive"}
-    roles_ = guard.roles_in_force(judged.table, judged.release.roles, named)
+    roles_ = guard.roles_in_force(judged.table, judged.release.roles, guard.GivenRoles(sensitive=given.sensitive))
     several_rows = judged.release.document["roles"].get("person") is not None
     promises = () if several_rows else judged.release.promises
     document, folder = judged.release.document, judged.release.folder
@@ -329,10 +328,9 @@ def _recoded(release: publish.GeneralizedRelease) -> dict[str, answers.Meanings]
     return found
 
 
-def _open_anatomized(release: Any, given: Mapping[str, Any], *, engine: engines.EngineChoice) -> _Opened:
+def _open_anatomized(release: Any, sensitive: Names, *, engine: engines.EngineChoice) -> _Opened:
     found = manifests_of(release)
-    sensitive = given["sensitive"]
-    names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
+    names = [sensitive] if isinstance(sensitive, str) else list(sensitive or ())
     published = open_anatomized(release, sensitive=names, engine=choose_engine(engine))
     anatomy.check_groups(published)
     table = adversaries.put_together(published)

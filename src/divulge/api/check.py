@@ -86,14 +86,13 @@ def check(
     """
     kept = Policy() if policy is None else Policy.of(policy)
     judged = None if _has_groups(table) else TableOrRelease.of(table, private=private, engine=engine)
-    given = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "identifier": identifier}
-    given |= {"leave_out": leave_out, "plain": plain, "weight": weight, "person": person}
+    given = guard.GivenRoles(quasi_identifiers, sensitive, identifier, leave_out, plain, weight, person)
     _, her = judged_by(ledger, adversary_in_force(adversary, kept.adversary))
     if judged is None:
         return _check_groups(table, kept, given, her, joint=joint, sample=sample, engine=engine)
     if (release := judged.release) is not None:
         if her.released_of and person and not judged.table.has(person):
-            judged, given = replace(judged, key=person), {**given, "person": None}
+            judged, given = replace(judged, key=person), replace(given, person=None)
         return _check_release(judged, release, kept, given, her, joint=joint, sample=sample)
     roles = guard.roles_in_force(judged.table, kept.roles, given)
     measurement = measured(judged, roles, her, joint=joint)
@@ -107,7 +106,7 @@ def _check_release(
     judged: TableOrRelease,
     release: publish.OpenedRelease,
     kept: Policy,
-    given: Mapping[str, Any],
+    given: guard.GivenRoles,
     her: Adversary,
     *,
     joint: bool,
@@ -172,7 +171,7 @@ def _has_groups(given: Any) -> bool:
 def _check_groups(
     release: Any,
     kept: Policy,
-    given: Mapping[str, Any],
+    given: guard.GivenRoles,
     her: Adversary,
     *,
     joint: bool,
@@ -185,7 +184,7 @@ def _check_groups(
     if not (kept.promises or kept.protections):
         hint = "dv.check_anatomized with adversary= judges what it promises itself; or give promises, for example k_anonymity=5"
         raise BadInput("no promise about joint classes was given", hint=hint)
-    if idle := [role for role, names in given.items() if names]:
+    if idle := [*given.named]:
         told = f"{idle[0]}= has no effect: an anatomized release says itself what its columns are"
         raise BadInput(told, hint="Leave it out")
     published = open_anatomized(release, engine=choose_engine(engine))
@@ -228,7 +227,7 @@ def _unproved(release: publish.OpenedRelease, unproved: Mapping[str, str], verdi
 
 
 def _roles_over(
-    table: Table, release: publish.OpenedRelease, kept: Policy, given: Mapping[str, Any]
+    table: Table, release: publish.OpenedRelease, kept: Policy, given: guard.GivenRoles
 ) -> tuple[Roles, Mapping[str, Any]]:
     """The roles given by hand, over the policy's, over those of the release; and the ones that say which columns are known.
 
@@ -241,15 +240,16 @@ def _roles_over(
         theirs["plain"] = [name for name in theirs.get("plain", ()) if name not in suspect]
         return guard.roles_in_force(table, theirs, given), release.roles
     several = ("identifier", "leave_out", "plain")
-    asked = {role: table.present(names) if role in several else names for role, names in kept.roles.items()}
-    for role, names in given.items():
-        if names:
-            listed = (names,) if isinstance(names, str) else tuple(names)
-            asked[role] = (*listed, *asked.get(role, ())) if role in several else names
+    asked: dict[str, Any] = {
+        role: table.present(names) if role in several else names for role, names in kept.roles.items()
+    }
+    for role, names in given.named.items():
+        listed = (names,) if isinstance(names, str) else tuple(names)
+        asked[role] = (*listed, *asked.get(role, ())) if role in several else names
     theirs |= {"plain": (), "person": kept.roles.get("person")}
-    if not given.get("person"):
+    if not given.person:
         asked.pop("person", None)
-    return guard.roles_in_force(table, theirs, asked), kept.roles
+    return guard.roles_in_force(table, theirs, guard.GivenRoles(**asked)), kept.roles
 
 
 @dataclass(frozen=True)

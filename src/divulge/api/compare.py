@@ -30,7 +30,7 @@ from divulge.arrays import Ints
 from divulge.belief import Adversary, adversary_in_force
 from divulge.errors import BadInput, Infeasible
 from divulge.metrics import Measurement
-from divulge.policy import Policy, Verdict
+from divulge.policy import Policy, Verdict, guard
 from divulge.table import Names, Table, read, resolve_roles
 from divulge.version import __version__
 
@@ -177,24 +177,19 @@ def compare(
         ('k_anonymity', 4)
     """
     kept = [Policy.of(policy) for policy in policies]
-    roles: dict[str, Any] = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "identifier": identifier}
-    roles |= {"weight": weight, "person": person}
-    published: dict[str, Any] = {"leave_out": leave_out, "plain": plain}
+    asked = guard.GivenRoles(quasi_identifiers, sensitive, identifier, leave_out, plain, weight, person)
     named = _named(tables)
     her = _adversary(kept, adversary, original)
     if len(named) == 1:
         ((name, given),) = named.items()
         first = _Side.of(name, given, engine=engine)
-        sides, roles = _under_policies(
-            first, dict(zip(_policy_names(policies), kept, strict=True)), roles | published, her
-        )
+        sides, roles = _under_policies(first, dict(zip(_policy_names(policies), kept, strict=True)), asked, her)
         origin = first.table
     else:
-        for name, given in published.items():
-            if given:
-                raise BadInput(f"{name}= has no effect: nothing is generalized here", hint="leave it out")
+        if idle := [name for name in ("leave_out", "plain") if name in asked.named]:
+            raise BadInput(f"{idle[0]}= has no effect: nothing is generalized here", hint="leave it out")
         sides = [_Side.of(name, given, engine=engine) for name, given in named.items()]
-        roles = _shared_roles(sides, roles, kept, her)
+        roles = _shared_roles(sides, asked, kept, her)
         itself = next(
             (side.table for side, given in zip(sides, named.values(), strict=True) if given is her.original), None
         )
@@ -321,7 +316,7 @@ def _adversary(kept: Sequence[Policy], adversary: Adversary | None, original: An
 
 
 def _under_policies(
-    first: _Side, kept: Mapping[str, Policy], given: Mapping[str, Any], her: Adversary
+    first: _Side, kept: Mapping[str, Policy], given: guard.GivenRoles, her: Adversary
 ) -> tuple[list[_Side], dict[str, Any]]:
     """The table itself, and what each policy makes of it."""
     if not kept:
@@ -337,7 +332,7 @@ def _under_policies(
         if not (policy.promises or policy.protections):
             raise BadInput(f"{at} makes no promise, so nothing would be generalized", hint="leave it out")
         try:
-            release = generalize(source, policy=policy, adversary=her, **given)
+            release = generalize(source, policy=policy, adversary=her, **given.arguments)
         except Infeasible as error:
             sides.append(_Side(at, "generalized", None, source.source, refused=error))
         else:
@@ -348,14 +343,14 @@ def _under_policies(
 
 
 def _shared_roles(
-    sides: Sequence[_Side], given: Mapping[str, Any], kept: Sequence[Policy], her: Adversary
+    sides: Sequence[_Side], given: guard.GivenRoles, kept: Sequence[Policy], her: Adversary
 ) -> dict[str, Any]:
     """Those that are given, else the policy's, else those that the releases bring."""
     if len(kept) > 1:
         raise BadInput("several policies are applied to one table, and several tables were named",
                        hint="give one table, or one policy")  # fmt: skip
     of_policy = kept[0].roles if kept else {}
-    found = {role: names or of_policy.get(role) for role, names in given.items()}
+    found = {role: getattr(given, role) or of_policy.get(role) for role in (*_SHARED, "identifier")}
     brought = {side.name: side.roles for side in sides if any(side.roles.values())}
     if not found["quasi_identifiers"]:
         _refuse_different(brought)

@@ -229,9 +229,8 @@ def generalize(
     if suppression is not None:
         kept = replace(kept, suppression=suppression)
     source, own = own_table(read(table, engine=engine))
-    given = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "identifier": identifier}
-    given |= {"leave_out": leave_out, "plain": plain}
-    roles = roles_of(source, kept, given | {"weight": weight, "person": person})
+    given = guard.GivenRoles(quasi_identifiers, sensitive, identifier, leave_out, plain, weight, person)
+    roles = roles_of(source, kept, given)
     guard.refuse([*guard.unasked(source, roles, kept.roles)])
     out, her = judged_by(ledger, adversary_in_force(adversary, kept.adversary), new=True)
     ground = Groundwork(source, own, roles, her, kept, hierarchies, joint=joint, ledger=out)
@@ -261,7 +260,7 @@ class Groundwork:
     def of(cls, table: Any, policy: Policy) -> Groundwork:
         """By what a policy says alone."""
         source, own = own_table(read(table))
-        roles = roles_of(source, policy, {})
+        roles = roles_of(source, policy, guard.GivenRoles())
         guard.refuse([*guard.unasked(source, roles, policy.roles)])
         return cls(source, own, roles, adversary_in_force(None, policy.adversary), policy)
 
@@ -395,7 +394,7 @@ def _asks_for_company(promise: Promise) -> bool:
     return counts and promise.bound > 1
 
 
-def roles_of(source: Table, policy: Policy, given: Mapping[str, Any]) -> Roles:
+def roles_of(source: Table, policy: Policy, given: guard.GivenRoles) -> Roles:
     """The roles that are given, else the policy's; without quasi-identifiers there is nothing to do."""
     roles = guard.roles_in_force(source, policy.roles, given)
     if not roles.quasi_identifiers:
@@ -536,8 +535,8 @@ def tradeoff(
             raise BadInput(told, hint="Give a promise, for example k_anonymity=5, or leave it out")
         kept = replace(kept, suppression=suppression)
     source, own = own_table(read(table, engine=engine))
-    given = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "identifier": identifier}
-    roles = roles_of(source, kept, given | {"weight": weight, "person": person})
+    given = guard.GivenRoles(quasi_identifiers, sensitive, identifier, weight=weight, person=person)
+    roles = roles_of(source, kept, given)
     her = adversary_in_force(adversary, kept.adversary)
     ground = Groundwork(source, own, roles, her, kept, hierarchies, joint=joint)
     return ground.tradeoff(kept, metric, attribute=attribute, objective=objective, announce=announce)

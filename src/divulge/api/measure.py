@@ -138,11 +138,10 @@ def measure(
     """
     her = adversary_in_force(adversary)
     judged = TableOrRelease.of(table, private=private, engine=engine)
-    given: dict[str, Any] = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "identifier": identifier}
-    given |= {"weight": weight, "person": person}
+    given = guard.GivenRoles(quasi_identifiers, sensitive, identifier, weight=weight, person=person)
     release = judged.release
     if release is None:
-        roles = resolve_roles(judged.table, **given, declared=True)
+        roles = resolve_roles(judged.table, **given.arguments, declared=True)
     else:
         roles = guard.roles_in_force(judged.table, release.roles, given)
         her = guessing_as(release, her, roles)

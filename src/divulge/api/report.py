@@ -173,9 +173,7 @@ def report(
         >>> report.verdict.holds, report.html()[:15]
         (False, '<!doctype html>')
     """
-    roles = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "identifier": identifier}
-    roles |= {"leave_out": leave_out, "plain": plain, "weight": weight, "person": person}
-    given: dict[str, Any] = {name: names for name, names in roles.items() if names}
+    given = guard.GivenRoles(quasi_identifiers, sensitive, identifier, leave_out, plain, weight, person).named
     if policy is not None:
         given["policy"] = policy
     if adversary is not None:

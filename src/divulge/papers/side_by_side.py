@@ -17,7 +17,7 @@ from divulge import anatomy, answers, values
 from divulge.api import anatomize as api_anatomize
 from divulge.api import generalize as api_generalize
 from divulge.errors import Infeasible
-from divulge.policy import Policy
+from divulge.policy import Policy, guard
 from divulge.table import Names, read
 
 
@@ -75,9 +75,7 @@ def side_by_side(
         'anatomized'
     """
     source, bound = read(table), anatomy.as_share("beta", beta)
-    roles, _ = api_anatomize.anatomy_roles(
-        source, quasi_identifiers=quasi_identifiers, sensitive=sensitive, identifier=identifier
-    )
+    roles, _ = api_anatomize.anatomy_roles(source, guard.GivenRoles(quasi_identifiers, sensitive, identifier))
 
     def anatomized(name: str, *, locality: bool) -> Side:
         release = api_anatomize.anatomize(

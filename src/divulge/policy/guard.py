@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from divulge.errors import BadInput, listed
@@ -102,23 +102,46 @@ class Alone:
 
 
 # --- roles in force ---------------------------------------------------------------------------------------------------
-def roles_in_force(table: Table, policy: Mapping[str, Any], given: Mapping[str, Any]) -> Roles:
+@dataclass(frozen=True)
+class GivenRoles:
+    """The roles as a call names them, before the table is looked at: the arguments that one question after the other takes."""
+
+    quasi_identifiers: Names = ()
+    sensitive: Names = ()
+    identifier: Names = ()
+    leave_out: Names = ()
+    plain: Names = ()
+    weight: str | None = None
+    person: str | None = None
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """All of them, as `resolve_roles` takes them."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    @property
+    def named(self) -> dict[str, Any]:
+        """Those that name a column."""
+        return {role: names for role, names in self.arguments.items() if names}
+
+
+def roles_in_force(table: Table, policy: Mapping[str, Any], given: GivenRoles) -> Roles:
     """The roles given by hand, else those of a policy.
 
     An identifier of the policy, or a column that it leaves out or calls plain, need not be there: a release has none of the first two.
     Naming further ones by hand adds to them, for it must not publish the others; by hand they may get another role.
     """
-    asked = {name: value for name, value in given.items() if value}
+    asked, by_role = given.named, given.arguments
     if (owner := policy.get("person")) and "person" not in asked and not table.present(owner):
         told = f"the policy counts people by {owner!r}, and {table.source} has no such column: a class may hold one person many times"
         raise BadInput(told, hint="Check the table before that column is left out, or take `person` out to count rows")
     # All the rest, by a glob, is what has no role in the policy either.
-    exact = {role: [name for name in _texts(given.get(role)) if table.has(name)] for role in ("leave_out", "plain")}
+    exact = {role: [name for name in _texts(by_role[role]) if table.has(name)] for role in ("leave_out", "plain")}
     by_hand = resolve_roles(table, **{name: value for name, value in (asked | exact).items() if name != "person"}).named
     roles = dict(policy)
     for role in ("identifier", "leave_out", "plain"):
         kept = (name for name in table.present(roles.get(role)) if name not in by_hand)
-        roles[role] = [*_texts(given.get(role)), *kept]
+        roles[role] = [*_texts(by_role[role]), *kept]
     for role, value in asked.items():
         roles[role] = roles[role] if role in ("identifier", "leave_out", "plain") else value
     return resolve_roles(table, **roles, declared=True)
