@@ -122,11 +122,7 @@ def attack(
         >>> [(a.name, a.rate.value) for a in found.attempts if a.name in ("prosecutor", "homogeneity")]
         [('prosecutor', 0.5), ('homogeneity', 1.0)]
     """
-    for name, value, least in (("records", records, 1), ("subsets", subsets, 0)):
-        if value < least:
-            raise BadInput(f"{name}={value} is not possible", hint=f"it is at least {least}")
-    if not 0 <= wrong < 1:
-        raise BadInput(f"wrong={wrong} is not possible", hint="it is a share, from 0 up to below 1")
+    _refuse_impossible(records=records, subsets=subsets, wrong=wrong)
     kept = Policy() if policy is None else Policy.of(policy)
     her = adversary_in_force(adversary, kept.adversary)
     for names, why in _WITHOUT_EFFECT.items():
@@ -152,18 +148,52 @@ def attack(
     )
     in_truth = stage.control_in_truth()
     stage = replace(stage, program=_program(release, opened, None if policy is None else kept))
-    left_out = {attacker.name: why for attacker in chosen or adversaries.ATTACKERS if (why := attacker.obstacle(stage))}
-    if chosen and left_out:
-        name, why = next(iter(left_out.items()))
-        raise BadInput(f"the attack {name!r} has nothing to attack: {why}")
-    running = [
-        one for one in chosen or adversaries.ATTACKERS if one.name not in left_out and (chosen or one.by_default)
-    ]
+    running, left_out = _with_something_to_attack(chosen, stage)
     sets = [
         columns
         for size in range(1, min(subsets, len(stage.knows)) + 1)
         for columns in itertools.combinations(stage.knows, size)
     ]
+    attempts, knowledge = _carried_out(stage, running, sets, progress)
+    asked = {"records": records, "seed": seed, "wrong": wrong, "subsets": subsets}
+    settings = _settings(opened, stage, her, attackers=running, promises=kept.promises, asked=asked)
+    return adversaries.AttackResult(
+        attempts=attempts,
+        knowledge=knowledge,
+        left_out={} if chosen else left_out,
+        settings=settings,
+        notes=(*([] if in_truth is None else [in_truth]), *_notes(stage)),
+        frame=opened.table.frame,
+    )
+
+
+def _refuse_impossible(*, records: int, subsets: int, wrong: float) -> None:
+    for name, value, least in (("records", records, 1), ("subsets", subsets, 0)):
+        if value < least:
+            raise BadInput(f"{name}={value} is not possible", hint=f"it is at least {least}")
+    if not 0 <= wrong < 1:
+        raise BadInput(f"wrong={wrong} is not possible", hint="it is a share, from 0 up to below 1")
+
+
+def _with_something_to_attack(
+    chosen: Sequence[adversaries.Attacker], stage: adversaries.Stage
+) -> tuple[list[adversaries.Attacker], dict[str, str]]:
+    """The attacks that are carried out, and why the others are not; one that was asked for by its name must be."""
+    offered = chosen or adversaries.ATTACKERS
+    left_out = {attacker.name: why for attacker in offered if (why := attacker.obstacle(stage))}
+    if chosen and left_out:
+        name, why = next(iter(left_out.items()))
+        raise BadInput(f"the attack {name!r} has nothing to attack: {why}")
+    return [one for one in offered if one.name not in left_out and (chosen or one.by_default)], left_out
+
+
+def _carried_out(
+    stage: adversaries.Stage,
+    running: Sequence[adversaries.Attacker],
+    sets: Sequence[tuple[str, ...]],
+    progress: Callable[[int, int], None] | None,
+) -> tuple[tuple[adversaries.Attempt, ...], tuple[adversaries.Knowing, ...]]:
+    """Every attack, then what each set of columns brings."""
     attempts: list[adversaries.Attempt] = []
     knowledge: list[adversaries.Knowing] = []
     tell = progress or (lambda _, __: None)
@@ -174,22 +204,35 @@ def attack(
         tell(done, len(running) + len(sets))
         knowledge += adversaries.knowing(stage, columns)
     tell(len(running) + len(sets), len(running) + len(sets))
-    settings = {
+    return tuple(attempts), tuple(knowledge)
+
+
+def _settings(
+    opened: _Opened,
+    stage: adversaries.Stage,
+    her: Adversary,
+    *,
+    attackers: Sequence[adversaries.Attacker],
+    promises: Sequence[Promise],
+    asked: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Everything that the rates depend on."""
+    return {
         **opened.table.told,
         "truth": stage.everybody.source,
         "control": None if stage.nobody is None else stage.nobody.source,
-        "attacks": [attacker.name for attacker in running],
+        "attacks": [attacker.name for attacker in attackers],
         "knows": list(stage.knows),
         "identifier": list(stage.roles.identifier),
-        "policy": [promise.text for promise in kept.promises],
+        "policy": [promise.text for promise in promises],
         "quasi_identifiers": list(stage.roles.quasi_identifiers),
         "sensitive": list(stage.roles.sensitive),
-        "records": records,
+        "records": asked["records"],
         "targets": len(stage.targets),
         "controls": None if stage.controls is None else len(stage.controls),
-        "seed": seed,
-        "wrong": wrong,
-        "subsets": subsets,
+        "seed": asked["seed"],
+        "wrong": asked["wrong"],
+        "subsets": asked["subsets"],
         "reading": stage.matcher.reading,
         "promises": [promise.text for promise in stage.promises] + [f"{k} <= {v}" for k, v in stage.levels.items()],
         "guesses": {
@@ -202,18 +245,10 @@ def attack(
         "suppressed": {str(text): how for text, how in her.suppression.items()},
         "least_distance": dict(stage.least_distance),
         "taxonomies": sorted(her.taxonomies or {}),
-        "agreeing": adversaries.AGREEING if any(one.name == "noisy-linkage" for one in running) else None,
+        "agreeing": adversaries.AGREEING if any(one.name == "noisy-linkage" for one in attackers) else None,
         "interval": 0.95,
         "engine": stage.engine.name,
     }
-    return adversaries.AttackResult(
-        attempts=tuple(attempts),
-        knowledge=tuple(knowledge),
-        left_out={} if chosen else left_out,
-        settings=settings,
-        notes=(*([] if in_truth is None else [in_truth]), *_notes(stage)),
-        frame=opened.table.frame,
-    )
 
 
 def attack_plainly(release: Any, her: Adversary, **asked: Any) -> adversaries.AttackResult:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
@@ -32,16 +33,16 @@ def success(found: attacks.AttackResult) -> Any:
     names = theme.labels_of(
         (f"{one.name}: {theme.readable(one.about, 24) if one.about else 'row'}" for one in attempts), most=46
     )
-    rows: list[dict[str, Any]] = []
-    marks: list[dict[str, Any]] = []
-    for label, one in zip(names, attempts, strict=True):
-        kind = "breaks its bound" if one.broken else "does not"
-        rows.append({"attack": label, "rate": one.rate.value, "low": one.rate.low, "high": one.rate.high, "kind": kind})
-        beside = {"blind guess": one.random, "prior alone": one.prior}
-        beside |= {"control group": None if one.control is None else one.control.value}
-        beside |= {"of those in the release": None if one.in_release is None else one.in_release.value}
-        beside |= {"bound": None if one.bound is None else one.bound.value}
-        marks += [{"attack": label, "at": value, "what": what} for what, value in beside.items() if value is not None]
+    rows: list[dict[str, Any]] = [
+        {
+            "attack": label,
+            "rate": one.rate.value,
+            "low": one.rate.low,
+            "high": one.rate.high,
+            "kind": "breaks its bound" if one.broken else "does not",
+        }
+        for label, one in zip(names, attempts, strict=True)
+    ]
     y = alt.Y("attack:N", sort=names, title=None)
     scale = alt.Scale(domain=[0, 1])
     colour = alt.Color(
@@ -56,6 +57,29 @@ def success(found: attacks.AttackResult) -> Any:
         color=colour,
     )
     points = base.mark_point(size=70).encode(x=alt.X("rate:Q", scale=scale), color=colour)
+    told = (
+        "Vermilion: the whole interval, of people in the release, is above the bound."
+        if found.broken
+        else "No interval lies above a bound."
+    )
+    return theme.finished(
+        alt.layer(bars, points, *_beside(names, attempts, y, scale)).properties(
+            width=theme.WIDTH, height=max(24 * len(rows), 60)
+        ),
+        "How often each attack succeeds",
+        f"Dot and line: the rate and its 95 % interval, by {found.settings['targets']:,} targets. {told}",
+    )
+
+
+def _beside(names: Sequence[str], attempts: Sequence[attacks.Attempt], y: alt.Y, scale: alt.Scale) -> list[alt.Chart]:
+    """What each rate is held against: guesses, other people, the bound; nothing where there is none of them."""
+    marks: list[dict[str, Any]] = []
+    for label, one in zip(names, attempts, strict=True):
+        beside = {"blind guess": one.random, "prior alone": one.prior}
+        beside |= {"control group": None if one.control is None else one.control.value}
+        beside |= {"of those in the release": None if one.in_release is None else one.in_release.value}
+        beside |= {"bound": None if one.bound is None else one.bound.value}
+        marks += [{"attack": label, "at": value, "what": what} for what, value in beside.items() if value is not None]
     kinds = ["blind guess", "prior alone", "control group", "of those in the release", "bound"]
     present = [kind for kind in kinds if any(mark["what"] == kind for mark in marks)]
     shapes = dict(zip(kinds, ("circle", "diamond", "cross", "square", "stroke"), strict=True))
@@ -74,17 +98,7 @@ def success(found: attacks.AttackResult) -> Any:
             ),
         )
     )
-    layers = [bars, points, *([others] if marks else [])]
-    told = (
-        "Vermilion: the whole interval, of people in the release, is above the bound."
-        if found.broken
-        else "No interval lies above a bound."
-    )
-    return theme.finished(
-        alt.layer(*layers).properties(width=theme.WIDTH, height=max(24 * len(rows), 60)),
-        "How often each attack succeeds",
-        f"Dot and line: the rate and its 95 % interval, by {found.settings['targets']:,} targets. {told}",
-    )
+    return [others] if marks else []
 
 
 @theme.drawn

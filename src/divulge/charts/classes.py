@@ -188,7 +188,6 @@ def information(
     attribute = _attribute(found, attribute)
     belief = found.beliefs[attribute]
     surprise, specific = belief.surprise, metrics.specific_information(belief)
-    held = metrics.conditions_of(found, attribute, t=t, l_value=l_value)
     finite = np.flatnonzero(np.isfinite(surprise))
     order = finite[np.argsort(-surprise[finite], kind="stable")][:_MOST_BARS]
     keys = [found.contingency.class_key(int(belief.classes[at])) for at in order.tolist()]
@@ -199,12 +198,6 @@ def information(
         for label, at in zip(labels, order.tolist(), strict=True)
         for kind, numbers in zip(kinds, (surprise, specific), strict=True)
     ]
-    bounds: list[dict[str, Any]] = [{"at": held.average_surprise, "line": "average"}]
-    bounds += [] if t is None else [{"at": t, "line": f"t = {t:g}"}]
-    bounds += (
-        [] if l_value is None else [{"at": held.prior_entropy - float(np.log2(l_value)), "line": f"l = {l_value:g}"}]
-    )
-    lines = [bound["line"] for bound in bounds]
     bars = (
         alt.Chart(theme.data_of(rows), width=theme.WIDTH, height=alt.Step(11))
         .mark_bar()
@@ -222,7 +215,27 @@ def information(
             ],
         )
     )
-    rules = (
+    infinite = len(surprise) - len(finite)
+    return theme.finished(
+        alt.layer(bars, _bounds_in_bits(found, attribute, t, l_value)),
+        f"How many bits each class tells about {theme.readable(attribute, 40)}",
+        theme.shown_of(len(order), found.class_count, "classes", "that surprise most") if not infinite else "",
+        f"{infinite:,} classes hold a value that nobody expected: infinitely surprising, and not shown."
+        if infinite
+        else "",
+    )
+
+
+def _bounds_in_bits(found: Measurement, attribute: str, t: float | None, l_value: float | None) -> Any:
+    """Lines for the average, and for t and l where they are asked for."""
+    held = metrics.conditions_of(found, attribute, t=t, l_value=l_value)
+    bounds: list[dict[str, Any]] = [{"at": held.average_surprise, "line": "average"}]
+    bounds += [] if t is None else [{"at": t, "line": f"t = {t:g}"}]
+    bounds += (
+        [] if l_value is None else [{"at": held.prior_entropy - float(np.log2(l_value)), "line": f"l = {l_value:g}"}]
+    )
+    lines = [bound["line"] for bound in bounds]
+    return (
         alt.Chart(theme.data_of(bounds))
         .mark_rule(color=theme.INK, strokeWidth=1.5)
         .encode(
@@ -232,15 +245,6 @@ def information(
             ),
             tooltip=[alt.Tooltip("line:N", title="line"), alt.Tooltip("at:Q", title="bits", format=".4f")],
         )
-    )
-    infinite = len(surprise) - len(finite)
-    return theme.finished(
-        alt.layer(bars, rules),
-        f"How many bits each class tells about {theme.readable(attribute, 40)}",
-        theme.shown_of(len(order), found.class_count, "classes", "that surprise most") if not infinite else "",
-        f"{infinite:,} classes hold a value that nobody expected: infinitely surprising, and not shown."
-        if infinite
-        else "",
     )
 
 

@@ -15,6 +15,7 @@ from divulge import results, search
 from divulge.belief import Adversary
 from divulge.cli import options, program
 from divulge.cli.given import (
+    InForce,
     LedgerOptions,
     PolicyOptions,
     ReleasedOfOption,
@@ -152,13 +153,7 @@ def generalize(
     from divulge import publish
     from divulge.views import releases
 
-    program.refuse_idle(context, {} if out else {"without --out": _WRITING[1:]})
-    program.refuse_idle(
-        context, {} if not pareto else {_WITH_PARETO: (*_WRITING, *_SEARCHING, *program.options_of(LedgerOptions))}
-    )
-    program.refuse_idle(context, {} if not report else {"with --report, which tells it": ("no_explain",)})
-    if report is not None:
-        results.page_path(report)
+    _refuse_idle(context, out=out, pareto=pareto, report=report)
     drawing = Pictures.of(chart, ("front",) if pareto else ("leakages", "class_sizes", "distributions"))
     known = ledger.value(context, publishes=out is not None)
     if out is not None:
@@ -205,22 +200,37 @@ def generalize(
         release, json_=json_, settings=in_force.settings, written=written, explanation=explanation, utility=left
     )
     if report is not None:
-        made = dv.report(release)
-        made = replace(made, policy=in_force.file, utility=left or made.utility, explanation=explanation)
-        said = her if her.given else None
-        again: dict[str, Any] = {
-            "policy": kept,
-            "file": policy_of(in_force.file, ()),
-            "adversary": said,
-            "options": table.flags,
-        }
-        write_report(replace(made, made_from=replace(made.made_from, **again)), report, json_=json_)
+        made = replace(_report_on(release, in_force, her, table.flags), explanation=explanation)
+        write_report(replace(made, utility=left or made.utility), report, json_=json_)
     makers: Makers = {
         "leakages": release.chart,
         "class_sizes": lambda: dv.charts.class_sizes(release.after, before=release.before),
         "distributions": lambda: dv.charts.distributions(release),
     }
     drawing.draw(makers, json_=json_)
+
+
+def _refuse_idle(context: typer.Context, *, out: Path | None, pareto: options.Texts, report: options.Text) -> None:
+    """Options that change nothing are refused before any work; so is a report that could not be written."""
+    program.refuse_idle(context, {} if out else {"without --out": _WRITING[1:]})
+    program.refuse_idle(
+        context, {} if not pareto else {_WITH_PARETO: (*_WRITING, *_SEARCHING, *program.options_of(LedgerOptions))}
+    )
+    program.refuse_idle(context, {} if not report else {"with --report, which tells it": ("no_explain",)})
+    if report is not None:
+        results.page_path(report)
+
+
+def _report_on(release: Any, in_force: InForce, her: Adversary, flags: tuple[str, ...]) -> Any:
+    """The report, which says by which policy file, adversary and options it is made again."""
+    made = dv.report(release)
+    again: dict[str, Any] = {
+        "policy": in_force.policy,
+        "file": policy_of(in_force.file, ()),
+        "adversary": her if her.given else None,
+        "options": flags,
+    }
+    return replace(made, policy=in_force.file, made_from=replace(made.made_from, **again))
 
 
 def levels_and_adversary(
