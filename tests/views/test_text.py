@@ -12,8 +12,8 @@ from rich.console import Console, RenderableType
 import divulge as dv
 from divulge.errors import BadInput, BrokenPromise
 from divulge.policy import Promise, judge
-from divulge.views.measurement import settings_sentence, story_text, worst_classes
-from divulge.views.words import percent
+from divulge.views.measurement import story_text, worst_classes
+from divulge.views.words import percent, settings_sentence
 
 
 def printed(shown: RenderableType, width: int = 120) -> str:

@@ -2,10 +2,10 @@
 """What a release answers to counts, sums and averages, and the bounds between which the truth lies."""
 
 from divulge.answers.anatomized import AnatomizedSource, Estimate, Source, estimate
+from divulge.answers.foretelling import ModelQuality, Task, model_of_groups, model_of_labels, require_scikit_learn
 from divulge.answers.generalized import GeneralizedSource, generalized_estimator, largest_shift
 from divulge.answers.labels import Labels, read_labels
 from divulge.answers.meaning import Ends, Fits, Meanings, Spread, Text, fits, read_meanings, read_spread
-from divulge.answers.model import ModelQuality, Task, model_of_groups, model_of_labels, require_scikit_learn
 
 __all__ = [
     "AnatomizedSource", "Ends", "Estimate", "Fits", "GeneralizedSource", "Labels", "Meanings", "ModelQuality", "Source",

@@ -5,8 +5,8 @@ from divulge.attacks.anatomized import Attacks, Effort, attack_anatomized
 from divulge.attacks.attempt import Attacker, AttackResult, Attempt, Knowing
 from divulge.attacks.catalogue import ATTACKERS
 from divulge.attacks.inferring import knowing
-from divulge.attacks.linkage import AGREEING
 from divulge.attacks.matching import Matcher
+from divulge.attacks.noisy_linkage import AGREEING
 from divulge.attacks.stage import MASS, People, Stage, people_of, put_together
 
 __all__ = [

@@ -8,9 +8,9 @@ from divulge.attacks.attempt import Attacker
 from divulge.attacks.definetti import DEFINETTI
 from divulge.attacks.distance import DISTANCE_ATTACKERS
 from divulge.attacks.groups import GROUP_ATTACKERS
-from divulge.attacks.linkage import NOISY_LINKAGE
 from divulge.attacks.membership import MEMBERSHIP
 from divulge.attacks.minimality import MINIMALITY
+from divulge.attacks.noisy_linkage import NOISY_LINKAGE
 
 _EL_EMAM, _MACHANAVAJJHALA, _LI = "El Emam and Dankar 2008", "Machanavajjhala et al. 2007", "Li et al. 2007"
 ATTACKERS: tuple[Attacker, ...] = (

@@ -23,7 +23,6 @@ from divulge.belief.prior import (
     ValuesOf,
     as_share,
     counted_prior,
-    read_knowledge,
     read_prior,
     values_by_attribute,
 )
@@ -172,7 +171,11 @@ class Adversary:
 
     def knowledge(self) -> dict[str, Knowledge]:
         """What she rules out or in, by attribute."""
-        return read_knowledge(cast("ValuesOf", self.rule_out or {}), cast("ValuesOf", self.rule_in or {}))
+        out, only = cast("ValuesOf", self.rule_out or {}), cast("ValuesOf", self.rule_in or {})
+        if both := sorted(set(out) & set(only)):
+            raise BadInput(f"values of {both[0]!r} are ruled both out and in", hint="give one of the two")
+        known = {name: Knowledge(name, out=values) for name, values in out.items()}
+        return known | {name: Knowledge(name, only=values) for name, values in only.items()}
 
     @property
     def suppression(self) -> wildcards.Suppression:

@@ -353,15 +353,6 @@ class Knowledge:
         return struck, prior.with_weights(weights, left), left
 
 
-def read_knowledge(rule_out: ValuesOf, rule_in: ValuesOf) -> dict[str, Knowledge]:
-    """Knowledge per attribute."""
-    both = sorted(set(rule_out) & set(rule_in))
-    if both:
-        raise BadInput(f"values of {both[0]!r} are ruled both out and in", hint="give one of the two")
-    known = {name: Knowledge(name, out=values) for name, values in rule_out.items()}
-    return known | {name: Knowledge(name, only=values) for name, values in rule_in.items()}
-
-
 def values_by_attribute(given: Any, what: str) -> ValuesOf:
     """From a mapping {attribute: values}, or from texts "attribute=value"."""
     if isinstance(given, Mapping):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
@@ -123,32 +124,7 @@ def disinformation(found: dossier.Disinformation) -> Any:
     )
     panels: list[Any] = [alt.layer(bars, least)]
     shown = sorted(found.chosen, key=lambda item: -item.cost)[:_MOST_BARS]
-    if shown:
-        costs = [
-            {
-                "record": label,
-                "cost": item.cost,
-                "says": theme.readable("; ".join(map(dossier.show, item.record.attributes)), 120),
-            }
-            for label, item in zip(theme.labels_of((item.name for item in shown), most=30), shown, strict=True)
-        ]
-        panels.append(
-            alt.Chart(theme.data_of(costs), width=theme.WIDTH, height=alt.Step(20))
-            .mark_bar(color=theme.ACCENT)
-            .encode(
-                y=alt.Y("record:N", sort=None, title=None),
-                x=alt.X(
-                    "cost:Q",
-                    title="what the record costs",
-                    scale=alt.Scale(domain=[0, max(found.budget, found.cost, 1e-9)]),
-                ),
-                tooltip=[
-                    alt.Tooltip("record:N", title="record"),
-                    alt.Tooltip("cost:Q", title="cost"),
-                    alt.Tooltip("says:N", title="says"),
-                ],
-            )
-        )
+    panels += [_costs(found, shown)] if shown else []
     proved = "and nothing better is affordable" if found.optimal else "the best that was found"
     return theme.finished(
         alt.vconcat(*panels, spacing=24),
@@ -156,6 +132,35 @@ def disinformation(found: dossier.Disinformation) -> Any:
         f"{theme.counted(len(found.chosen), 'record', 'records')} for {found.cost:g} of {found.budget:g}: {proved}.",
         "Dashed: no affordable choice leads to less.",
         theme.shown_of(len(shown), len(found.chosen), "records", "that cost most"),
+    )
+
+
+def _costs(found: dossier.Disinformation, shown: Sequence[Any]) -> Any:
+    """What each of the chosen records costs, and says."""
+    costs = [
+        {
+            "record": label,
+            "cost": item.cost,
+            "says": theme.readable("; ".join(map(dossier.show, item.record.attributes)), 120),
+        }
+        for label, item in zip(theme.labels_of((item.name for item in shown), most=30), shown, strict=True)
+    ]
+    return (
+        alt.Chart(theme.data_of(costs), width=theme.WIDTH, height=alt.Step(20))
+        .mark_bar(color=theme.ACCENT)
+        .encode(
+            y=alt.Y("record:N", sort=None, title=None),
+            x=alt.X(
+                "cost:Q",
+                title="what the record costs",
+                scale=alt.Scale(domain=[0, max(found.budget, found.cost, 1e-9)]),
+            ),
+            tooltip=[
+                alt.Tooltip("record:N", title="record"),
+                alt.Tooltip("cost:Q", title="cost"),
+                alt.Tooltip("says:N", title="says"),
+            ],
+        )
     )
 
 

@@ -261,12 +261,6 @@ class ReleaseOptions:
             measure=options,
         )
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        """How the table is read, as a document holds it."""
-        known = {"background_tables": list(self.background)} if self.background else {}
-        return {"quasi_identifiers": self.qi, "generalized_confidence": self.generalized_confidence, **known}
-
 
 def tracked(items: Iterable[Item], total: int, *, what: str) -> Iterator[Item]:
     """The items one by one, with a bar on a terminal."""

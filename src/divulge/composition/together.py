@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from divulge import dossier, metrics
 from divulge.belief import Adversary, Assumptions
-from divulge.composition.bounds import Derived
+from divulge.composition.derived import Derived
 from divulge.composition.joined import NOT_PUBLISHED, HowFound, Joined
 from divulge.count import Request
 from divulge.errors import BadInput

@@ -7,7 +7,6 @@ alice = dv.dossier.Record.of({"N": "Alice", "A": "20", "P": "123"})
 dv.dossier.leakage(dv.dossier.Record.of({"N": ("Alice", 0.5), "A": "20"}), alice).leakage      # 0.65
 """
 
-from divulge.dossier.adversary import Attack, Augment, Chain, Correct, Cost, Dip, Operator, Resolve, attack, dip
 from divulge.dossier.disinformation import Disinformation, candidates_of, choose_disinformation
 from divulge.dossier.disinformation_plan import plan_disinformation
 from divulge.dossier.equivalence import Equivalence
@@ -34,6 +33,7 @@ from divulge.dossier.leakage import (
     set_leakage,
 )
 from divulge.dossier.linkage import Compared, Link, link, link_tables
+from divulge.dossier.operators import Attack, Augment, Chain, Correct, Cost, Dip, Operator, Resolve, attack, dip
 from divulge.dossier.paper_methods import algorithm1_printed, naive, possible_worlds, taylor
 from divulge.dossier.record import Attribute, Database, Joint, Record, show
 from divulge.dossier.resolve import MatchRule, name_of, resolve

@@ -23,8 +23,8 @@ import numpy as np
 
 from divulge import values
 from divulge.arrays import Floats
-from divulge.dossier.adversary import Operator, settings_of
 from divulge.dossier.leakage import Measure
+from divulge.dossier.operators import Operator, settings_of
 from divulge.dossier.record import Attribute, Database, Record, highest
 from divulge.dossier.resolve import MatchRule, all_sources, as_rule, free_name, merge_all, name_of, with_ids
 from divulge.errors import BadInput, nearest

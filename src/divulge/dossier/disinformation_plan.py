@@ -22,8 +22,8 @@ import numpy as np
 from divulge import values
 from divulge.arrays import Floats
 from divulge.dossier import disinformation
-from divulge.dossier.adversary import Resolve
 from divulge.dossier.leakage import Measure
+from divulge.dossier.operators import Resolve
 from divulge.dossier.record import Attribute, Record
 from divulge.dossier.resolve import MatchRule, all_sources, as_rule, resolve, with_ids
 from divulge.errors import BadInput

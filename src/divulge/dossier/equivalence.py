@@ -59,23 +59,17 @@ def grade(guess: Attribute, truth: Attribute, graded: Mapping[str, Grade]) -> fl
     return float(found)
 
 
-def check_graded(graded: Mapping[str, Grade] | None) -> Mapping[str, Grade]:
-    """The grades, or an error when a distance is not a positive number."""
-    for label, rule in (graded or {}).items():
-        if not callable(rule) and not 0 < rule < math.inf:
-            raise BadInput(
-                f"the grade of {label!r} is {rule!r}",
-                hint="give the distance at which a number stops being similar (more than 0), or a function",
-            )
-    return graded or {}
+def check_grade(label: str, rule: Grade) -> None:
+    """A distance must be a positive number."""
+    if not callable(rule) and not 0 < rule < math.inf:
+        raise BadInput(
+            f"the grade of {label!r} is {rule!r}",
+            hint="give the distance at which a number stops being similar (more than 0), or a function",
+        )
 
 
-def rarity_factors(background: Background | None) -> dict[str, Callable[[str], float]]:
-    """Per label, the factor of a value's weight. A value that never occurs is as rare as the rarest that does."""
-    return {label: _rarity(label, counts) for label, counts in (background or {}).items()}
-
-
-def _rarity(label: str, counts: Mapping[str, float]) -> Callable[[str], float]:
+def rarity(label: str, counts: Mapping[str, float]) -> Callable[[str], float]:
+    """The factor of a value's weight. A value that never occurs is as rare as the rarest that does."""
     if not counts or not all(0 <= count < math.inf for count in counts.values()):
         raise BadInput(
             f"the background of {label!r} is not a distribution", hint="give a count or a share of at least 0 per value"

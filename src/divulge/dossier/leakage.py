@@ -22,7 +22,7 @@ import numpy as np
 
 from divulge import arrays, values
 from divulge.arrays import Floats
-from divulge.dossier.equivalence import Background, Equivalence, Grade, check_graded, grade, rarity_factors
+from divulge.dossier.equivalence import Background, Equivalence, Grade, check_grade, grade, rarity
 from divulge.dossier.expectation import Batch, Expectation, expected_share
 from divulge.dossier.record import Attribute, Joint, Record, check_reference, check_weights, joints_of
 from divulge.errors import BadInput, nearest
@@ -54,8 +54,10 @@ class RecordComparison:
         self.joints = joints_of(measure.joint, self.reference)
         self.reference = self._with_joints(self.reference)
         self.weights = _LabelWeights(check_weights(measure.weights))
-        self.graded = check_graded(measure.graded)
-        self.rarity = rarity_factors(background)
+        self.graded = measure.graded or {}
+        for label, rule in self.graded.items():
+            check_grade(label, rule)
+        self.rarity = {label: rarity(label, counts) for label, counts in (background or {}).items()}
         self.reference_weight = float(self.weights_of(self.reference.attributes).sum())
         """W_p, the weight of everything that is true."""
 
@@ -63,8 +65,8 @@ class RecordComparison:
         """The weight of each attribute."""
         if not self.rarity:
             return np.fromiter(map(self.weights.__getitem__, map(itemgetter(0), attributes)), np.float64)
-        rarity = ((a.label, self.rarity[a.label](a.value) if a.label in self.rarity else 1.0) for a in attributes)
-        return np.array([self.weights[label] * factor for label, factor in rarity], dtype=np.float64)
+        rare = ((a.label, self.rarity[a.label](a.value) if a.label in self.rarity else 1.0) for a in attributes)
+        return np.array([self.weights[label] * factor for label, factor in rare], dtype=np.float64)
 
     def batch(self, records: Sequence[Record]) -> Batch:
         """The numbers of all records."""

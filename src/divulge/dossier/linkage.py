@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from divulge import values
-from divulge.dossier.adversary import Cost, Priced
+from divulge.dossier.operators import Cost, Priced
 from divulge.dossier.record import Database, Record, highest
 from divulge.dossier.resolve import MatchRule, all_sources, as_rule, name_of, nodes_of, with_ids
 from divulge.errors import BadInput, MissingDependency, nearest

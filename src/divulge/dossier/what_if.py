@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from divulge import results, values
-from divulge.dossier.adversary import Operator, Resolve, settings_of
 from divulge.dossier.equivalence import Equivalence, read_pattern
 from divulge.dossier.files import from_rows
 from divulge.dossier.leakage import Measure, record_leakages
+from divulge.dossier.operators import Operator, Resolve, settings_of
 from divulge.dossier.record import Attribute, Database, Record, show
 from divulge.dossier.resolve import (
     Clusters,

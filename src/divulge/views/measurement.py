@@ -16,7 +16,19 @@ from divulge import metrics, results
 from divulge.errors import BadInput
 from divulge.metrics import Measurement
 from divulge.policy import Outcome, Verdict, guard
-from divulge.views.words import bullet, class_name, classes, grid, heading, noted, number, people, percent, rows
+from divulge.views.words import (
+    bullet,
+    class_name,
+    classes,
+    grid,
+    heading,
+    noted,
+    number,
+    people,
+    percent,
+    rows,
+    settings_sentence,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,7 +36,6 @@ if TYPE_CHECKING:
 _SHOWN = 3
 Beside = results.Result | list[results.Result]
 """What else was asked about the classes: one answer, or one for identity and each sensitive attribute."""
-_AS = {"wildcard": "matches anything", "value": "a value of its own"}
 
 
 @results.text_of.register(Measurement)
@@ -155,24 +166,6 @@ def _conditions_sentence(item: metrics.Conditions) -> str:
         f"With {' and '.join(asked)} (at most l = {number(item.l_max)} can be reached): "
         f"the average {average} them, {each}.{hides}"
     )
-
-
-def settings_sentence(settings: Mapping[str, Any]) -> str:
-    """What the numbers depend on, in one line."""
-    parts = [f"nulls: {settings['nulls']}", f"engine: {settings['engine']}", "logarithms: base 2"]
-    parts += [f"{text!r}: {_AS[how]}" for text, how in settings["suppressed"].items()]
-    parts += [f"prior of {name}: {prior}" for name, prior in settings["prior"].items()]
-    parts += [f"t-closeness of {name}: {distance} distance" for name, distance in settings["ground_distance"].items()]
-    parts += [f"recursive diversity of {name}: l = {l_value}" for name, l_value in settings["recursive_l"].items()]
-    parts += [f"a guess of {name}: {how}" for name, how in settings["right_guess"].items() if how != "exact"]
-    parts += [f"people told apart by {settings['person']}"] if settings["person"] else []
-    parts += [f"weights: {settings['weight']}"] if settings["weight"] else []
-    parts += [
-        f"{how.replace('_', ' ')} for {name}: {', '.join('null' if value is None else value for value in values)}"
-        for name, known in settings["background"].items()
-        for how, values in known.items()
-    ]
-    return "; ".join(parts) + "."
 
 
 @results.text_of.register(Verdict)

@@ -19,7 +19,7 @@ from divulge.policy import Promise
 from divulge.version import __version__
 from divulge.views import html, summary
 from divulge.views.html import Html, el
-from divulge.views.measurement import settings_sentence
+from divulge.views.words import settings_sentence
 
 ROLES = {
     "quasi_identifiers": "--qi", "sensitive": "--sensitive", "identifier": "--identifier", "leave_out": "--leave-out",

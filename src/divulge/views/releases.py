@@ -21,13 +21,7 @@ from divulge.api.check import ReleaseCheck
 from divulge.api.utility import Utility
 from divulge.hierarchy import SUPPRESSED, Suggestion
 from divulge.policy import guard, judge
-from divulge.views.measurement import (
-    alone_document,
-    measurement_document,
-    outcome_rows,
-    promises_document,
-    settings_sentence,
-)
+from divulge.views.measurement import alone_document, measurement_document, outcome_rows, promises_document
 from divulge.views.utility import (
     explanation_document,
     explanation_parts,
@@ -39,7 +33,7 @@ from divulge.views.utility import (
     utility_parts,
     warning_parts,
 )
-from divulge.views.words import bullet, grid, heading, noted, number, people, percent
+from divulge.views.words import bullet, grid, heading, noted, number, people, percent, settings_sentence
 
 _EXAMPLES = 3
 _SHOWN_PAIRS = 20

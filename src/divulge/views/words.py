@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How numbers, names and tables are written for people, on a terminal of any width."""
+"""How numbers, names, settings and tables are written for people, on a terminal of any width."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from rich.cells import cell_len
 from rich.padding import Padding
@@ -26,6 +26,7 @@ _WORD = 40
 """A longer word may be broken in a column of text."""
 _READABLE = 30
 """Prose in a narrower column goes below its row."""
+_AS = {"wildcard": "matches anything", "value": "a value of its own"}
 
 
 def _counted(one: str, many: str) -> Callable[[int], str]:
@@ -66,6 +67,24 @@ def metric_words(name: str) -> str:
     ('k-anonymity', 'entropy l-diversity', 'entropy leakage')
     """
     return re.sub(r"(?<![a-z])([a-z])_", r"\1-", name).replace("_", " ")
+
+
+def settings_sentence(settings: Mapping[str, Any]) -> str:
+    """What the numbers depend on, in one line."""
+    parts = [f"nulls: {settings['nulls']}", f"engine: {settings['engine']}", "logarithms: base 2"]
+    parts += [f"{text!r}: {_AS[how]}" for text, how in settings["suppressed"].items()]
+    parts += [f"prior of {name}: {prior}" for name, prior in settings["prior"].items()]
+    parts += [f"t-closeness of {name}: {distance} distance" for name, distance in settings["ground_distance"].items()]
+    parts += [f"recursive diversity of {name}: l = {l_value}" for name, l_value in settings["recursive_l"].items()]
+    parts += [f"a guess of {name}: {how}" for name, how in settings["right_guess"].items() if how != "exact"]
+    parts += [f"people told apart by {settings['person']}"] if settings["person"] else []
+    parts += [f"weights: {settings['weight']}"] if settings["weight"] else []
+    parts += [
+        f"{how.replace('_', ' ')} for {name}: {', '.join('null' if value is None else value for value in values)}"
+        for name, known in settings["background"].items()
+        for how, values in known.items()
+    ]
+    return "; ".join(parts) + "."
 
 
 def heading(text: str) -> RenderableType:

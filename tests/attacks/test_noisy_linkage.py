@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from divulge.attacks import AGREEING, ATTACKERS, linkage
-from divulge.attacks.linkage import best_links
+from divulge.attacks import AGREEING, ATTACKERS, noisy_linkage
+from divulge.attacks.noisy_linkage import best_links
 from tests.attacks.staged import table_stage
 
 pytest.importorskip("splink")
@@ -95,7 +95,7 @@ def test_precision_and_recall_beside_k() -> None:
 
 
 def test_blocks_are_small_enough_and_overlap_little(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(linkage, "_MOST_PAIRS", 10)
+    monkeypatch.setattr(noisy_linkage, "_MOST_PAIRS", 10)
     codes = {"sex": np.array([0, 1] * 10), "zip": np.arange(20) // 2, "age": np.array([0] * 10 + [0, 1] * 5)}
-    blocks = linkage._blocks(codes, 10)  # noqa: SLF001
+    blocks = noisy_linkage._blocks(codes, 10)  # noqa: SLF001
     assert blocks == [("zip",)]  # no zip of hers is among the rows; the others agree in 50 pairs each, together in 25
