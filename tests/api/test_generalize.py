@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import tomllib
+import weakref
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,19 @@ def test_the_nine_patients_by_hand() -> None:
     assert set(rows[0]) == {"zip", "age", "disease"}
     assert (release.before["k_anonymity"].value, release.after["k_anonymity"].value) == (1, 3)
     assert release.verdict.holds
+
+
+@pytest.mark.parametrize("method", ["full-domain", "mondrian"])
+def test_the_table_goes_with_its_release(method: Any) -> None:
+    """At once, not when the garbage collector comes by: the DuckDB behind it may be large, and serves the next table."""
+    gc.disable()
+    try:
+        release = patients(method=method)
+        engine = weakref.ref(release.engine)
+        del release
+        assert engine() is None
+    finally:
+        gc.enable()
 
 
 def test_the_policy_says_how_unless_it_is_told_otherwise() -> None:

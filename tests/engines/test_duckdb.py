@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from divulge.engines import DuckDBEngine
+from divulge.engines import duckdb as engine_module
 from divulge.errors import BadInput, DivulgeError, InternalError
 
 ENGINE = DuckDBEngine()
@@ -36,6 +37,17 @@ def test_the_directory_is_private_and_goes_away(tmp_path: Path) -> None:
     del engine
     gc.collect()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_two_databases_wait_for_the_next_engines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_module._Database, "waiting", {False: [], True: []})  # noqa: SLF001
+    engines = [DuckDBEngine() for _ in range(3)]
+    left = [engine.directory for engine in engines]
+    del engines
+    taken = [DuckDBEngine() for _ in range(3)]
+    assert len({engine.directory for engine in taken} & {*left}) == 2
+    assert len({engine.directory for engine in taken}) == 3
+    assert sum(directory.exists() for directory in left) == 2
 
 
 def test_nothing_phones_home() -> None:

@@ -283,8 +283,8 @@ class Groundwork:
     @cached_property
     def rollup(self) -> Callable[[Method], search.Rollup]:
         """The counts under the levels of a method, and what searches remember of them."""
-        original, before = self.counted
-        return cache(lambda method: search.Rollup.of(original.people, self.levels(method)[0], before.beliefs))
+        (original, before), levels = self.counted, self.levels  # not self, which holds this: the table would go late
+        return cache(lambda method: search.Rollup.of(original.people, levels(method)[0], before.beliefs))
 
     def release(
         self,

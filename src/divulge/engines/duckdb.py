@@ -17,7 +17,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -53,11 +53,12 @@ class _Database:
     """A DuckDB and its private directory, for one engine at a time.
 
     To open one costs 25 ms, more than most questions about a small table. So one that an engine without limits of its own has left
-    clean waits for the next such engine: what an engine registers is seen by its own connection only, and goes with it.
+    clean waits for the next such engine: what an engine registers is seen by its own connection only, and goes with it. Two may wait,
+    for a question may be about two tables, and an engine goes late where only the garbage collector finds that nobody has it.
     """
 
-    waiting: ClassVar[dict[bool, _Database]] = {}
-    """At most one for either order of rows."""
+    waiting: ClassVar[dict[bool, list[_Database]]] = {False: [], True: []}
+    """At most two for either order of rows."""
 
     def __init__(self, parent: str | Path | None, *, preserve_order: bool, **limits: Any) -> None:
         self.scratch, self.owner = private_folder.Scratch(parent), os.getpid()
@@ -82,9 +83,11 @@ class _Database:
     @classmethod
     def opened(cls, parent: str | Path | None, *, preserve_order: bool, **limits: Any) -> _Database:
         """The one that waits, or a new one; a forked process takes none of its parent's, whose threads it does not have."""
-        waiting = None if parent is not None or limits else cls.waiting.pop(preserve_order, None)
-        if waiting is not None and waiting.owner == os.getpid() and waiting.scratch.is_at_home():
-            return waiting
+        waiting = [] if parent is not None or limits else cls.waiting.get(preserve_order, [])
+        with suppress(IndexError):  # none is left; another thread may take the last one first
+            while True:
+                if (found := waiting.pop()).owner == os.getpid() and found.scratch.is_at_home():
+                    return found
         return cls(parent, preserve_order=preserve_order, **limits)
 
     def leave(self, connection: duckdb.DuckDBPyConnection) -> None:
@@ -93,7 +96,10 @@ class _Database:
             return
         connection.close()
         used = self.has_stored or self.has_attached or not self.scratch.is_clean()
-        if not self._shared or used or self.waiting.setdefault(self._preserve_order, self) is not self:
+        waiting = self.waiting.get(self._preserve_order)  # None where the interpreter ends
+        if waiting is not None and self._shared and not used and len(waiting) < 2:
+            waiting.append(self)
+        else:
             self._close()
 
 
