@@ -16,6 +16,7 @@ from divulge.views import paper_pages
 from tests.papers.extract import committed, entries, found_in, left_out, missing, numbers
 from tests.papers.reproduced import quick
 
+pytestmark = pytest.mark.xdist_group("papers")  # each paper is computed once
 DOCS = Path(__file__).parents[2] / "docs" / "papers"
 SECTIONS = [
     pytest.param(

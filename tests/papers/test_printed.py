@@ -16,6 +16,7 @@ import divulge as dv
 from divulge.papers import Row, whang
 from tests.papers.reproduced import quick
 
+pytestmark = pytest.mark.xdist_group("papers")  # each paper is computed once
 LISTS = Path(__file__).parent / "printed"
 FULL_ONLY = {("Fig. 3(b)", "slppa"), ("Fig. 3(d)", "slppa"), ("Fig. 3(f)", "slppa")}
 """Census-Income takes part in the full form alone."""

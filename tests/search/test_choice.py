@@ -18,6 +18,7 @@ from divulge.policy import Policy, Promise, Protection
 from divulge.publish import GeneralizedRelease
 from divulge.search import NothingFits, pareto_front, search
 from tests import oracle as metrics_oracle
+from tests.metrics.drawn import opened
 from tests.search import oracle
 from tests.search.drawn import HIERARCHIES, TAXONOMIES, arrow, counted, tables, world
 
@@ -45,7 +46,7 @@ def test_the_best_subset_of_columns(rows: list[Any], k: int, least: int) -> None
 
     def choose() -> GeneralizedRelease:
         return generalize(
-            arrow(rows),
+            opened(arrow(rows)),
             policy=Policy(k_anonymity=k, l_diversity=least),
             quasi_identifiers=COLUMNS,
             sensitive="disease",
