@@ -18,7 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from divulge.engines import SparkEngine
+from divulge.engines import SparkEngine, spark
 from tests.engines.spark_documents import anatomized, measured, released
 
 _JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -97,6 +97,7 @@ def serve(engine: SparkEngine) -> None:
     for line in sys.stdin:
         request = json.loads(line)
         if "release" in request:
+            spark.ROWS_PER_PART = request["rows_per_part"]
             answer(released(Path(request["release"]), engine))
             continue
         if "anatomize" in request:

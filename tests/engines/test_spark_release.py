@@ -10,6 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ import divulge as dv
 from divulge.api.apply import apply
 from divulge.engines import SparkEngine
 from divulge.engines import spark as spark_files
+from divulge.engines.within_memory import DealPart
 from divulge.errors import BadInput
 from divulge.publish import GeneralizedRelease, Unverified
 from divulge.publish import files as recoded_module
@@ -175,6 +177,63 @@ def test_neither_the_order_nor_the_parts_tell_where_a_row_was(
     assert 0 < max(seen) <= 40
 
 
+def test_rows_that_workers_deal_and_rows_that_spark_sorts_are_the_same(
+    spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each type that is dealt, with nulls, in several files; the same where memory is too small for it, or workers cannot."""
+    monkeypatch.setattr(spark_files, "ROWS_PER_PART", 100)
+    rng, n = np.random.default_rng(3), 350
+    floats = [0.0, -0.0, 2.5, float("nan"), None]
+    days = [dt.date(1969, 12, 31), dt.date(2024, 2, 29), None]
+    table = pa.table(
+        {
+            "place": drawn(rng, [1, 2, 3], n, pa.int8()),
+            "own": drawn(rng, ["", "ä", "a b", None], n),
+            "share": drawn(rng, [True, False, None], n),
+            "part": drawn(rng, days, n, pa.date32()),
+            "single": drawn(rng, floats, n, pa.float32()),
+            "double": drawn(rng, floats, n, pa.float64()),
+            **{f"int{bits}": drawn(rng, [-5, 0, 5, None], n, pa.type_for_alias(f"int{bits}")) for bits in (16, 32, 64)},
+        }
+    )
+    asked: dict[str, Any] = {"quasi_identifiers": "place", "sensitive": "own", "policy": dv.Policy(k_anonymity=2)}
+    release = dv.generalize(table, **asked, plain=[*table.column_names[2:]], engine=spark)
+    tried: list[str] = []
+    honest = SparkEngine._deal  # noqa: SLF001 - to see which way was taken
+
+    def deal(engine: SparkEngine, *how: Any) -> bool:
+        tried.append("dealt" if (done := honest(engine, *how)) else "given up")
+        return done
+
+    monkeypatch.setattr(SparkEngine, "_deal", deal)
+    release.write(tmp_path / "dealt")
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(spark_files, "cluster_path", lambda path: f"file:{tmp_path / 'elsewhere' / path.name}")
+        refused(release, tmp_path / "out", BadInput, "0 of the 4 files that Spark's workers wrote arrived")
+    too_small = partial(DealPart, most=100)
+    too_small.takes = DealPart.takes  # type: ignore[attr-defined]
+    monkeypatch.setattr(spark_files, "DealPart", too_small)
+    release.write(tmp_path / "too large")
+    monkeypatch.setattr(SparkEngine, "prepare_workers", lambda _: refuse("the workers have no Python"))
+    release.write(tmp_path / "no Python")
+    assert tried == ["dealt", "given up", "given up"]
+    expected = Counter(tuple(map(str, map(plain_zero, row.values()))) for row in table.to_pylist())
+    schemas = []
+    for folder in ("dealt", "too large", "no Python"):
+        parts = sorted((tmp_path / folder / "table.parquet").iterdir())
+        assert [path.name for path in parts] == [f"part-0000{i}.parquet" for i in range(4)]
+        # Of n copies each of 4 files has n / 4, and of what is left over one file or another has one more.
+        assert all(50 < pq.read_metadata(path).num_rows < 130 for path in parts)
+        assert published(tmp_path / folder) - Counter([tuple(table.column_names)]) == expected
+        schemas.append([(field.name, field.type, field.nullable) for path in parts for field in pq.read_schema(path)])
+    assert schemas[0] == schemas[1] == schemas[2]
+    assert pq.read_metadata(tmp_path / "dealt" / "table.parquet" / "part-00000.parquet").metadata is None
+
+
+def refuse(why: str) -> None:
+    raise BadInput(why)
+
+
 def watch(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many rows each statement brings here."""
     from pyspark.sql.classic.dataframe import DataFrame
@@ -286,9 +345,12 @@ def test_frames_come_back_and_later_rows_follow(
 
 @pytest.mark.parametrize("kind", ["cluster", "connected"])
 def test_executors_of_a_cluster_write_it(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    """Executors in processes of their own; and a client that has no Spark, but a server."""
-    there = request.getfixturevalue(kind).ask({"release": str(tmp_path / "there")})
+    """Executors in processes of their own; and a client that has no Spark, but a server. Rows are dealt: Spark would sign the files."""
+    there = request.getfixturevalue(kind).ask({"release": str(tmp_path / "there"), "rows_per_part": 60})
     assert differences(released(tmp_path / "here", "duckdb"), there) == []
     assert there["suppressed"] > 0
     assert published(tmp_path / "there") == published(tmp_path / "here")
-    assert names(tmp_path / "there" / "table.parquet") == ["part-00000.parquet"]
+    parts, rows = sorted((tmp_path / "there" / "table.parquet").iterdir()), published(tmp_path / "there").total() - 1
+    assert [path.name for path in parts] == [f"part-{i:05d}.parquet" for i in range(-(-rows // 60))]
+    assert rows > 60
+    assert all(pq.read_metadata(path).metadata is None for path in parts)

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from divulge.engines import DuckDBEngine
+from divulge.engines.within_memory import DealPart
 from divulge.errors import BadInput
 from divulge.publish import draw_secret, shuffled
 
@@ -101,3 +102,73 @@ def test_a_column_may_hold_null_whether_it_does_or_not(tmp_path: Path, limit: st
         engine.write(query, target, kind="parquet")
     assert pq.read_table(target).num_rows == 3
     assert [field.nullable for field in pq.read_schema(target)] == [True, True, True]
+
+
+# --- what a worker of Spark deals ---------------------------------------------------------------------------------------------------
+PART = st.dictionaries(
+    st.tuples(st.sampled_from(["x", "y", "", None]), st.one_of(st.none(), st.floats(0, 3), st.just(float("nan")))),
+    st.integers(1, 5),
+    min_size=1,
+    max_size=12,
+)
+
+
+def dealt(folder: Path, rows: list[tuple[Row, int]], *, secret: int = 5, part: int = 2, at_once: int = 12) -> list[str]:
+    """The rows of a part file that is dealt from distinct rows with their copies, which come in batches of so many."""
+    found = pa.table(
+        {
+            "c0": pa.array([row[0] for row, _ in rows], pa.string()),
+            "c1": pa.array([row[1] for row, _ in rows], pa.float64()),
+            "own": pa.array([len(repr(row)) % 2 for row, _ in rows], pa.int64()),  # of which many are alike
+            "share": pa.array([copies for _, copies in rows], pa.int64()),
+            "part": pa.array([part] * len(rows), pa.int32()),
+        }
+    )
+    (told,) = DealPart(str(folder), ("a", "b"), secret, 4)(found.to_batches(max_chunksize=at_once))
+    (path,) = folder.iterdir()
+    assert told.to_pylist() == [{"part": part, "name": path.name}]
+    table = pq.read_table(path)
+    path.unlink()
+    assert table.schema.equals(pa.schema({"a": pa.string(), "b": pa.float64()}), check_metadata=True)
+    return [repr(tuple(row.values())) for row in table.to_pylist()]
+
+
+@settings(deadline=None, max_examples=40)
+@given(PART, st.integers(0, 2**62 - 1), st.randoms(use_true_random=False))
+def test_a_part_holds_its_copies_in_an_order_that_follows_from_the_secret(
+    tmp_path_factory: pytest.TempPathFactory, rows: dict[Row, int], secret: int, chance: random.Random
+) -> None:
+    folder = tmp_path_factory.mktemp("part")
+    given_rows = list(rows.items())
+    found = dealt(folder, given_rows, secret=secret)
+    assert Counter(found) == Counter({repr(row): copies for row, copies in given_rows})
+    chance.shuffle(given_rows)
+    assert dealt(folder, given_rows, secret=secret, at_once=3) == found
+
+
+def test_parts_and_secrets_have_orders_of_their_own(tmp_path: Path) -> None:
+    rows: list[tuple[Row, int]] = [((str(i), float(i)), 1 + i % 3) for i in range(50)]
+    found = dealt(tmp_path, rows)
+    assert (
+        sum(one != other for one, other in pairwise(found)) > 90
+    )  # of 98 neighbours; those of one row are rarely side by side
+    assert sorted(found) == sorted(dealt(tmp_path, rows, part=3)) == sorted(dealt(tmp_path, rows, secret=6))
+    assert len({tuple(order) for order in (found, dealt(tmp_path, rows, part=3), dealt(tmp_path, rows, secret=6))}) == 3
+
+
+def test_a_part_that_memory_is_not_to_hold_has_no_name(tmp_path: Path) -> None:
+    """Nor is anything written where the folder is not seen, and of nothing nothing is said; other types are not taken."""
+    assert [DealPart.takes(types) for types in (["VARCHAR"] * 32, ["VARCHAR"] * 33, ["DATE", "TIMESTAMP"])] == [
+        True,
+        False,
+        False,
+    ]
+    batch = pa.RecordBatch.from_pydict({"c0": ["x"], "own": [1], "share": [2], "part": [0]})
+    (told,) = DealPart(str(tmp_path), ("a",), 1, 1, most=8)([batch, batch])
+    assert told.to_pylist() == [{"part": -1, "name": None}]
+    (told,) = DealPart(str(tmp_path / "elsewhere"), ("a",), 1, 1)([batch])
+    assert told.column("part").to_pylist() == [0]
+    assert (
+        list(DealPart(str(tmp_path), ("a",), 1, 1)([batch.slice(0, 0)])) == list(DealPart("", ("a",), 1, 1)([])) == []
+    )
+    assert list(tmp_path.iterdir()) == []

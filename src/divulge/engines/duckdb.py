@@ -29,7 +29,7 @@ from divulge.engines.duckdb_failures import explained
 from divulge.engines.engine import DuckDBDialect, Engine, Held, Make, Merge, Result, Summarize, is_plain_type
 from divulge.engines.held_rows import HeldRows, in_order
 from divulge.engines.parquet_batches import LEAST_BY_ARROW, ParquetBatches
-from divulge.engines.within_memory import BATCH, ArrowRows, MemoryShares, deal
+from divulge.engines.within_memory import BATCH, FEW_TEXTS, ArrowRows, MemoryShares, deal
 from divulge.errors import BadInput, DivulgeError, InternalError
 
 LOG = logging.getLogger("divulge.engines")
@@ -39,8 +39,6 @@ _WILDCARD = re.compile(r"[*?\[]")
 _UNITS = {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _SECONDS_BETWEEN_LOOKS = 0.25
 _STORED = "stored"
-_FEW_TEXTS = 50_000
-"""So many texts surely have numbers of two bytes, whatever an approximate count is off by."""
 _DURABLE = {
     **dict.fromkeys(("HUGEINT", "UHUGEINT"), "DECIMAL(38, 0)"),
     **dict.fromkeys(("TIMESTAMP_S", "TIMESTAMP_MS"), "TIMESTAMP"),
@@ -436,7 +434,7 @@ class DuckDBEngine(DuckDBDialect):
             return []
         counts = ", ".join(f"APPROX_COUNT_DISTINCT({name}) AS {name}" for name in texts)
         found = self.query(f"SELECT {counts} FROM {relation}").to_pylist()[0]
-        return [name for name in texts if 0 < found[name] <= _FEW_TEXTS]
+        return [name for name in texts if 0 < found[name] <= FEW_TEXTS]
 
     def detach(self, sql: str) -> pa.Table:
         """The rows of a query, cut off from where they came."""

@@ -15,7 +15,8 @@ import shutil
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,8 @@ from divulge import values
 from divulge.engines.duckdb import DuckDBEngine
 from divulge.engines.engine import Held, Merge, ReadsBySQL, Result, Summarize, is_plain_type
 from divulge.engines.spark_session import (
+    MergeParts,
+    SummarizePart,
     find_session,
     is_remote,
     private_directory,
@@ -35,6 +38,7 @@ from divulge.engines.spark_session import (
     when_gone,
 )
 from divulge.engines.spark_types import explain_spark, for_spark, type_name
+from divulge.engines.within_memory import DEALT, DealPart
 from divulge.errors import BadInput, DivulgeError, InternalError
 
 if TYPE_CHECKING:
@@ -52,7 +56,6 @@ LARGEST_READ_HERE = 256 << 20
 _SHARED = "Name a folder on storage that this process and every worker share under the same path. Nothing was published"
 _MOMENTS = ("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
 """As every reader of Parquet knows them, not in Spark's 96 bits."""
-_PARQUET = {"compression": "zstd"}
 _CSV = {
     "header": True,
     "quote": '"',
@@ -234,6 +237,8 @@ class SparkEngine(ReadsBySQL):
         self._views: list[str] = []
         self._source = ""
         self._has_sent_code = False
+        self._dealt: dict[str, tuple[str, DealPart]] = {}
+        """Of queries in a secret order: the distinct rows of each file, and how they are dealt."""
         self.close = when_gone(self, partial(_drop, self.session, self._views))
 
     @property
@@ -332,14 +337,38 @@ class SparkEngine(ReadsBySQL):
     def write(self, sql: str, path: Path, *, kind: str, delimiter: str = ",", files: int = 1) -> None:
         """Have the workers write the rows of a query with so many partitions, in its order, to a folder of files."""
         _check_shared(self, path.parent)
+        if kind == "parquet" and sql in self._dealt and self._deal(self._dealt[sql], path, files):
+            return
         frame = without_notes(self.frame(sql))
-        options: dict[str, Any] = dict(_PARQUET)
+        options: dict[str, Any] = {"compression": "zstd"}
         if kind == "csv":
             frame = frame.selectExpr(*(_text(self, name, type_) for name, type_ in frame.dtypes))
             options = _CSV | {"sep": delimiter}
         with self.explained("write the table", source=path.name), _moments_for_all(self.session):
             frame.write.options(**options).save(cluster_path(path), format=kind)
         _tidy(path, files)
+
+    def _deal(self, dealt: tuple[str, DealPart], path: Path, files: int) -> bool:
+        """Have the workers deal the rows of each part file from memory; whether they could: else Spark sorts the same rows."""
+        made = path / "made"
+        made.mkdir(parents=True)
+        deal = replace(dealt[1], folder=cluster_path(made).removeprefix("file:"))
+        try:
+            self.prepare_workers()
+            with self.explained("deal the rows", source=path.name):
+                told = self.frame(dealt[0]).mapInArrow(deal, "part int, name string").toArrow().to_pylist()
+        except DivulgeError as error:  # workers without Python, say; a fault of rows or disk is found again
+            LOG.info("the workers cannot deal the rows, so that Spark sorts them: %s", error.message)
+            told = []
+        names = {found["part"]: found["name"] for found in told if found["name"] is not None}
+        if len(names) < files:
+            shutil.rmtree(path)
+            return False
+        for part, name in names.items():
+            with suppress(FileNotFoundError):
+                (made / name).rename(path / f"part-{part:05d}{path.suffix}")
+        _tidy(path, files)
+        return True
 
     def read_typed(self, paths: Sequence[Path], types: Mapping[str, str], *, delimiter: str) -> str:
         """CSV files that `write` wrote, whose columns and types are known; a value that does not have its type is read as null."""
@@ -373,24 +402,32 @@ class SparkEngine(ReadsBySQL):
         """A query for each row as often as `copies` of a query says, its columns renamed, in the order of a hash of all its values.
 
         Every file gets as many copies of a row as the others, give or take one, where the hash says who gets one more: so only distinct
-        rows move between workers, and a row with many copies keeps none of them busy alone.
+        rows move between workers, and a row with many copies keeps none of them busy alone. Parquet files hold these copies in the order
+        in which workers deal them, where there are several (one is written before workers have begun) and `DealPart` can.
         """
         listed = ", ".join(name for name, _ in columns)
         values = ", ".join(self._compared(name, type_) for name, type_ in columns)
-        drawn = (
-            f"SELECT {listed}, copies, PMOD(XXHASH64({secret}, {values}), {files}) AS drawn FROM ({counted}) AS counted"
-        )
-        turns = f"SELECT *, EXPLODE(SEQUENCE(0, LEAST(copies, {files}) - 1)) AS turn FROM ({drawn}) AS drawn"
+        hashed = f"SELECT {listed}, copies, XXHASH64({secret}, {values}) AS own FROM ({counted}) AS counted"
+        turns = f"SELECT *, EXPLODE(SEQUENCE(0, LEAST(copies, {files}) - 1)) AS turn FROM ({hashed}) AS hashed"
         share = f"copies DIV {files} + CASE WHEN turn < copies % {files} THEN 1 ELSE 0 END"
-        target = f"ELEMENT_AT(ARRAY({', '.join(self._keys_of_partitions(files))}), CAST((drawn + turn) % {files} AS INT) + 1)"
-        shares = f"SELECT {listed}, {share} AS share, {target} AS target FROM ({turns}) AS turns"
-        spread = f"SELECT /*+ REPARTITION({files}, target) */ * FROM ({shares}) AS shares"
+        part = f"CAST((PMOD(own, {files}) + turn) % {files} AS INT)"
+        shares = f"SELECT {listed}, own, {share} AS share, {part} AS part FROM ({turns}) AS turns"
+        target = f"ELEMENT_AT(ARRAY({', '.join(self._keys_of_partitions(files))}), part + 1)"
+        spread = f"SELECT /*+ REPARTITION({files}, target) */ *, {target} AS target FROM ({shares}) AS shares"
         numbered = f"SELECT {listed}, target, EXPLODE(SEQUENCE(0, share - 1)) AS copy FROM ({spread}) AS spread"
         placed = f"SELECT *, XXHASH64({secret}, target, copy, {values}) AS place FROM ({numbered}) AS numbered"
         # With the table's name, because a published column may be called place or copy.
         total = [f"{self._compared(f'placed.{name}', type_)} NULLS LAST" for name, type_ in columns]
         renamed = ", ".join(f"{short} AS {self.quote(name)}" for (short, _), name in zip(columns, names, strict=True))
-        yield f"SELECT {renamed} FROM ({placed}) AS placed SORT BY {', '.join(['placed.place', *total, 'placed.copy'])}"
+        order = ", ".join(["placed.place", *total, "placed.copy"])
+        query = f"SELECT {renamed} FROM ({placed}) AS placed SORT BY {order}"
+        if files > 1 and DealPart.takes([type_ for _, type_ in columns]):
+            rows = f"SELECT {', '.join([listed, *DEALT])} FROM ({spread}) AS spread"
+            self._dealt[query] = rows, DealPart("", tuple(names), secret, files)
+        try:
+            yield query
+        finally:
+            self._dealt.pop(query, None)
 
     def _keys_of_partitions(self, parts: int) -> list[str]:
         """For each of so many partitions a whole number, as SQL, that Spark's own hash sends there."""
@@ -431,9 +468,9 @@ class SparkEngine(ReadsBySQL):
             raise InternalError("these rows are held by another engine")
         self.prepare_workers()
         with self.explained("summarize the partitions"):
-            parts = held.arranged.mapInArrow(_Summarize(summarize), "part int, result binary")
+            parts = held.arranged.mapInArrow(SummarizePart(summarize), "part int, result binary")
             ordered = parts.repartition(1).sortWithinPartitions("part")
-            found = ordered.mapInArrow(_Merge(merge), "result binary").toArrow().column("result").to_pylist()
+            found = ordered.mapInArrow(MergeParts(merge), "result binary").toArrow().column("result").to_pylist()
         if not found:
             raise InternalError("Spark returned no summary")
         result = pickle.loads(found[0])  # noqa: S301 - written by our own code, over Spark's own connections
@@ -555,43 +592,6 @@ class HeldOnCluster:
         kept = frame.persist()
         when_gone(self, kept.unpersist)
         return kept
-
-
-class _Summarize:
-    """A partition becomes one row: its number and its summary. An error of ours is a result too, so that nothing is retried."""
-
-    def __init__(self, summarize: Callable[[Iterator[pa.RecordBatch]], Any]) -> None:
-        self._summarize = summarize
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from pyspark import TaskContext
-
-        context = TaskContext.get()
-        try:
-            result = self._summarize(batches)
-        except DivulgeError as error:
-            result = error
-        if result is not None:
-            part = pa.array([context.partitionId() if context is not None else 0], pa.int32())
-            yield pa.RecordBatch.from_arrays([part, pa.array([pickle.dumps(result)], pa.binary())], ["part", "result"])
-
-
-class _Merge:
-    """All summaries become one; the first error wins."""
-
-    def __init__(self, merge: Callable[[Any, Any], Any]) -> None:
-        self._merge = merge
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        total: Any = None
-        for batch in batches:
-            for packed in batch.column("result"):
-                result = pickle.loads(packed.as_py())  # noqa: S301 - as above
-                if not isinstance(total, DivulgeError):
-                    first = total is None or isinstance(result, DivulgeError)
-                    total = result if first else self._merge(total, result)
-        if total is not None:
-            yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(total)], pa.binary())], ["result"])
 
 
 def _drop(session: SparkSession, views: list[str]) -> None:

@@ -9,6 +9,7 @@ import hashlib
 import importlib.util
 import io
 import os
+import pickle
 import re
 import shutil
 import socket
@@ -22,6 +23,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from divulge import private_folder
 from divulge.errors import BadInput, DivulgeError, MissingDependency
@@ -287,6 +290,45 @@ def _archive() -> Path:
     target = private_directory() / name
     target.write_bytes(packed.getvalue())
     return target
+
+
+class SummarizePart:
+    """A partition becomes one row: its number and its summary. An error of ours is a result too, so that nothing is retried."""
+
+    def __init__(self, summarize: Callable[[Iterator[pa.RecordBatch]], Any]) -> None:
+        self._summarize = summarize
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Of one partition."""
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        try:
+            result = self._summarize(batches)
+        except DivulgeError as error:
+            result = error
+        if result is not None:
+            part = pa.array([context.partitionId() if context is not None else 0], pa.int32())
+            yield pa.RecordBatch.from_arrays([part, pa.array([pickle.dumps(result)], pa.binary())], ["part", "result"])
+
+
+class MergeParts:
+    """All summaries become one; the first error wins."""
+
+    def __init__(self, merge: Callable[[Any, Any], Any]) -> None:
+        self._merge = merge
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Of all partitions, in their order."""
+        total: Any = None
+        for batch in batches:
+            for packed in batch.column("result"):
+                result = pickle.loads(packed.as_py())  # noqa: S301 - written by our own code, over Spark's own connections
+                if not isinstance(total, DivulgeError):
+                    first = total is None or isinstance(result, DivulgeError)
+                    total = result if first else self._merge(total, result)
+        if total is not None:
+            yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(total)], pa.binary())], ["result"])
 
 
 # --- cleanup ----------------------------------------------------------------------------------------------------------

@@ -8,7 +8,8 @@ rows and cells may come is worked out from the rest, by what one of each was mea
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -16,6 +17,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from divulge.errors import BadInput
 
@@ -31,6 +33,13 @@ CHUNK_SHARE = 32
 """A chunk may have to grow, eight times at most, and none of its rows may be alike, which makes each four times as dear."""
 _BLOCK, BATCH = 2**22, 122_880
 """Rows that are shuffled at a time, and rows that are handed over at a time, which are a row group of Parquet."""
+FEW_TEXTS = 50_000
+"""A column of so many texts is dealt by their numbers: surely of two bytes, whatever an approximate count is off by."""
+_ALIKE = ("VARCHAR", "BOOLEAN", "DATE", "FLOAT", "DOUBLE", "TINYINT", "SMALLINT", "INTEGER", "BIGINT")
+_MOST_COLUMNS = 32
+"""Rows of so many columns, all different, still fit into the memory that a worker of Spark may take for a part file."""
+DEALT = "own", "share", "part"
+"""The columns beside the rows that are dealt: a hash that orders them, how many copies of each there are, and of which part file."""
 
 
 @dataclass(frozen=True)
@@ -96,3 +105,58 @@ class ArrowRows:
         with pq.ParquetWriter(path, self.schema, compression="zstd", store_schema=False) as file:
             for batch in self.batches:
                 file.write_batch(batch)
+
+
+@dataclass(frozen=True)
+class DealPart:
+    """On a worker of Spark: the distinct rows of one part file are dealt and written. Its number comes back, and the name it has so far.
+
+    There is no name where memory is not to hold the rows. A worker may have to begin again, or two may do the same: so each names its
+    file anew, and whoever asked for the part takes one of them.
+    """
+
+    folder: str
+    """Which is there already; where a worker does not see it, nothing is written."""
+    names: Sequence[str]
+    secret: int
+    files: int
+    most: int = 256 << 20
+    """Bytes of distinct rows that memory is to hold."""
+
+    @staticmethod
+    def takes(types: Sequence[str]) -> bool:
+        """Whether Arrow writes columns of these types, by DuckDB's names, as Spark does, and they are few enough for memory."""
+        return len(types) <= _MOST_COLUMNS and all(type_ in _ALIKE for type_ in types)
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Deal what stands in one partition."""
+        held, size = list[pa.RecordBatch](), 0
+        for batch in batches:  # all of them, or Spark would not use this worker again
+            size += batch.nbytes
+            held.append(batch)
+            if size > self.most:
+                held.clear()
+        part, name = -1, None
+        if held and (rows := pa.Table.from_batches(held).combine_chunks()).num_rows:
+            part, name = rows.column("part")[0].as_py(), os.urandom(16).hex()
+            if Path(self.folder).is_dir():
+                self._deal(rows, part).write_parquet(Path(self.folder, name))
+        if size:
+            yield pa.RecordBatch.from_pydict(
+                {"part": pa.array([part], pa.int32()), "name": pa.array([name], pa.string())}
+            )
+
+    def _deal(self, rows: pa.Table, part: int) -> ArrowRows:
+        cells = [name for name in rows.column_names if name not in DEALT]
+        rows = rows.take(pc.sort_indices(rows, sort_keys=[(name, "ascending") for name in ("own", *cells)]))
+        dealt = pa.table(dict(zip(self.names, map(_by_number, rows.select(cells).columns), strict=True)))
+        copies = rows.column("share").to_numpy()
+        return ArrowRows(dealt.schema, deal(dealt, copies, self.secret * self.files + part))
+
+
+def _by_number(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The texts of a column as numbers, where they are few."""
+    if not pa.types.is_string(column.type):
+        return column
+    coded = column.dictionary_encode()
+    return coded if coded.num_chunks and len(coded.chunk(0).dictionary) <= FEW_TEXTS else column
