@@ -86,6 +86,18 @@ def test_the_ground_of_a_search_serves_other_promises_without_being_counted_agai
         assert ground.tradeoff(policy, "entropy_leakage").to_dict() == front.to_dict()
 
 
+@pytest.mark.parametrize(("limit", "cells", "remembers"), [(None, None, True), ("300MB", 100_000, False)])
+def test_a_memory_limit_bounds_what_searches_remember(limit: str | None, cells: int | None, *, remembers: bool) -> None:
+    """Seventeen columns, kept or not, make 131,072 nodes over eight classes: 1,048,576 counts, and 300 MB leave room for a million."""
+    names = [f"column {place}" for place in range(17)]
+    rows = pa.table({name: [row >> place & 1 for row in range(8)] for place, name in enumerate(names)})
+    table = dv.read(rows, engine=dv.DuckDBEngine(memory_limit=limit))
+    policy = {"quasi_identifiers": names, "k_anonymity": 2, "hierarchies": {name: {"suppress": True} for name in names}}
+    found = api.Groundwork.of(table, dv.Policy.of(policy)).rollup("full-domain")
+    assert (found.cell_limit, found.lattice.size) == (cells, 131_072)
+    assert (found.classes((0,) * 17) is found.classes((0,) * 17)) is remembers
+
+
 def test_a_written_release(tmp_path: Path) -> None:
     folder = patients().write(tmp_path / "out")
     assert names(folder) == ["manifest.json", "mapping", "table.parquet"]

@@ -284,7 +284,8 @@ class Groundwork:
     def rollup(self) -> Callable[[Method], search.Rollup]:
         """The counts under the levels of a method, and what searches remember of them."""
         (original, before), levels = self.counted, self.levels  # not self, which holds this: the table would go late
-        return cache(lambda method: search.Rollup.of(original.people, levels(method)[0], before.beliefs))
+        known: dict[str, Any] = {"beliefs": before.beliefs, "cell_limit": self.source.engine.cell_limit}
+        return cache(lambda method: search.Rollup.of(original.people, levels(method)[0], **known))
 
     def release(
         self,

@@ -221,7 +221,9 @@ _REMEMBERED_HALVES = 512
 _REMEMBERED_LABELS = 64
 _REMEMBERED_TALLIES = 256
 _REMEMBERED_NODES = 8_000_000
-"""Counts of all nodes, each reckoned as fine as the table came: lattices with more of them remember no node."""
+"""Counts of all nodes, each reckoned as fine as the table came: lattices with more of them remember no node. One takes some 24 bytes."""
+_REMEMBERED_FOR_A_CELL = 10
+"""With a memory limit, so many of them for each cell that it allows: a quarter of what a cell costs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,6 +259,8 @@ class Rollup:
     """People of the population behind each raw class."""
     spans: Callable[[Ints], Mapping[str, Sequence[Span]]] | None = None
     """Where classes are boxes and no nodes: what the label of each class stands for, by column."""
+    cell_limit: int | None = None
+    """How many cells may be in memory, where that is limited."""
 
     def __post_init__(self) -> None:
         if self.contingency.person_entropy is not None:
@@ -270,10 +274,16 @@ class Rollup:
 
     @classmethod
     def of(
-        cls, contingency: Contingency, hierarchies: Mapping[str, Hierarchy], beliefs: Mapping[str, Belief]
+        cls,
+        contingency: Contingency,
+        hierarchies: Mapping[str, Hierarchy],
+        beliefs: Mapping[str, Belief],
+        *,
+        cell_limit: int | None = None,
     ) -> Rollup:
         """For several searches: with the same levels, before the same adversary."""
-        return cls(contingency, lattice_of(contingency, hierarchies), dict(beliefs), contingency.population)
+        lattice = lattice_of(contingency, hierarchies)
+        return cls(contingency, lattice, dict(beliefs), contingency.population, cell_limit=cell_limit)
 
     @cached_property
     def people(self) -> int:
@@ -326,7 +336,9 @@ class Rollup:
     def _remembered(self) -> dict[Node, Classes] | None:
         """Small lattices are asked again and again, with other bounds: by the price of promises, the front, a slider."""
         counts = len(self.contingency) + sum(len(belief.cells.value) for belief in self.beliefs.values())
-        return {} if self.spans is None and counts * self.lattice.size <= _REMEMBERED_NODES else None
+        limit = self.cell_limit
+        most = _REMEMBERED_NODES if limit is None else min(_REMEMBERED_NODES, _REMEMBERED_FOR_A_CELL * limit)
+        return {} if self.spans is None and counts * self.lattice.size <= most else None
 
     def classes(self, node: Node) -> Classes:
         """Merge the raw classes that have the same labels at these levels."""
