@@ -18,11 +18,20 @@ class Page:
     """A page of the studio, and everything it should not have done."""
 
     def __init__(self, context: Any, served: Served) -> None:
-        self.page, self.events = context.new_page(), list[str]()
-        keep, here = (
-            self.events.append,
-            (f"http://127.0.0.1:{served.port}/", "data:", f"blob:http://127.0.0.1:{served.port}/"),
-        )
+        self._watch(context.new_page(), served.port)
+        self.page.goto(f"http://127.0.0.1:{served.port}/")
+        self.shown()
+
+    @classmethod
+    def of(cls, page: Any) -> Page:
+        """One that somebody has opened from another."""
+        found = cls.__new__(cls)
+        found._watch(page, int(page.url.split(":")[2].split("/")[0]))  # noqa: SLF001 - its own
+        return found
+
+    def _watch(self, page: Any, port: int) -> None:
+        self.page, self.events = page, list[str]()
+        keep, here = self.events.append, (f"http://127.0.0.1:{port}/", "data:", f"blob:http://127.0.0.1:{port}/")
         self.page.on("console", lambda message: keep(f"{message.type}: {message.text}"))
         self.page.on("pageerror", lambda error: keep(f"error: {error}"))
         self.page.on("dialog", lambda dialog: (keep(f"dialog: {dialog.message}"), dialog.dismiss()))
@@ -30,12 +39,10 @@ class Page:
             "request", lambda request: None if request.url.startswith(here) else keep(f"request: {request.url}")
         )
         self.page.set_default_timeout(LONG)
-        self.page.goto(f"http://127.0.0.1:{served.port}/")
-        self.shown()
 
     def shown(self, after: int = 0) -> int:
         """Wait until the newest request is answered, and every picture drawn; its number."""
-        self.page.wait_for_function("(n) => Number(document.body.dataset.shown ?? 0) > n", arg=after)
+        self.page.wait_for_function("(n) => Number(document.body?.dataset.shown ?? 0) > n", arg=after)
         assert self.page.evaluate("document.querySelectorAll('figure.live:not(:has(.drawn svg))').length") == 0
         return int(self.page.evaluate("Number(document.body.dataset.shown)"))
 
@@ -81,7 +88,7 @@ class Page:
 
     def tabbed(self, there: str) -> bool:
         """Press Tab until the focus is there; each step is seen by who works so."""
-        for _ in range(20):
+        for _ in range(60):
             self.page.keyboard.press("Tab")
             if self.page.evaluate(there):
                 return True

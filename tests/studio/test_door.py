@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pyarrow.csv
 import pytest
@@ -90,6 +94,128 @@ def test_more_than_200_mb_are_refused_before_they_are_sent(served: Served, cooki
     told = served.post(f"/w/{served.new_page(cookie)}/file?name=t.csv", cookie, Content_Length=large)
     assert told.startswith("HTTP/1.1 413")
     assert "larger than 200 MB" in told
+
+
+def test_every_answer_forbids_the_page_all_but_its_own(served: Served, cookie: str) -> None:
+    page = served.new_page(cookie)
+    told = [
+        served.send("GET /"),
+        *(served.send(f"GET {path}", Cookie=cookie) for path in ("/nowhere", f"/w/{page}/table", "/static/page.js")),
+    ]
+    told.append(served.post(f"/w/{page}/ask", cookie, '{"place": "table"}'))
+    wanted = {
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "no-referrer",
+        "cross-origin-opener-policy": "same-origin",
+        "cross-origin-resource-policy": "same-origin",
+        "cache-control": "no-store",
+    }
+    for answer in told:
+        head = answer.partition("\r\n\r\n")[0].split("\r\n")
+        found = dict(line.lower().split(": ", 1) for line in head[1:])
+        assert wanted.items() <= found.items(), head[0]
+        rules = dict(rule.split(" ", 1) for rule in found["content-security-policy"].split("; "))
+        assert {rules[name] for name in ("default-src", "base-uri", "form-action", "frame-ancestors")} == {"'none'"}
+        assert {rules[name] for name in ("script-src", "style-src", "connect-src")} == {"'self'"}
+        assert "unsafe" not in found["content-security-policy"]
+        assert "access-control-allow-origin" not in found
+        assert "server" not in found
+
+
+def test_who_takes_the_cookie_gets_one_that_scripts_and_other_sites_do_not(tmp_path: Path) -> None:
+    with studio(tmp_path) as found:
+        first = found.send(f"GET /?token={found.token}&token={found.token}")
+        assert first.startswith("HTTP/1.1 403")
+        answer = found.send(f"GET /?token={found.token}").lower()
+        (line,) = [line for line in answer.split("\r\n") if line.startswith("set-cookie: ")]
+        assert "httponly" in line
+        assert "samesite=strict" in line
+        assert "domain" not in line
+        assert found.token.lower() not in answer  # the address that is left holds none
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/static/..%2f..%2fdoor.py",
+        "/static/../door.py",
+        "/static/%2e%2e/door.py",
+        "/static//etc/passwd",
+        "/static/page.html",
+    ],
+)
+def test_only_the_scripts_and_styles_of_the_page_are_handed_out(served: Served, cookie: str, path: str) -> None:
+    assert served.status(f"GET {path}", Cookie=cookie) == 404
+
+
+def test_reports_and_files_stay_in_their_folders(served: Served, cookie: str, tmp_path: Path) -> None:
+    page, outside = served.new_page(cookie), tmp_path / "outside.csv"
+    for name in (
+        "../../outside.csv",
+        "..%2f..%2foutside.csv",
+        f"{outside}",
+        "..\\..\\outside.csv",
+        "%00outside.csv",
+        "a%0ab.csv",
+    ):
+        told = served.post(f"/w/{page}/file?name={name}", cookie, "age\n1\n")
+        assert told.startswith("HTTP/1.1 200"), name
+        kept = Path(json.loads(told.partition("\r\n\r\n")[2])["path"])
+        assert kept.read_text(encoding="utf-8") == "age\n1\n"
+        assert kept.parent.parent.name.startswith("divulge-")  # the private folder
+        assert kept.parent.parent.stat().st_mode & 0o077 == 0
+        assert kept.name.endswith("outside.csv") or kept.name == "a_b.csv"
+    assert not outside.exists()
+    for name in ("", ".", "..", "%2e%2e", "/"):
+        assert served.post(f"/w/{page}/file?name={name}", cookie, "x").startswith("HTTP/1.1 404"), name
+    for name in ("report.html", "..%2freport.html", "divulge.toml", "%2fetc%2fpasswd"):  # nothing is published yet
+        assert served.status(f"GET /w/{page}/paper/{name}", Cookie=cookie) == 404
+
+
+def test_a_file_that_is_sent_without_its_size_is_cut_off_at_200_mb(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """In this process, where 200 MB can be 200 bytes."""
+    from starlette.requests import Request
+
+    from divulge.studio import server
+    from divulge.studio.beside import Beside
+
+    monkeypatch.setattr(server, "LARGEST_UPLOAD", 200)
+    found = server.Studio(Beside(str(tmp_path)), str(tmp_path))
+    scope = {"type": "http", "path_params": {"work": found.new()}, "query_string": b"name=t.csv", "headers": []}
+
+    def sent(size: int) -> int:
+        chunks = [
+            {"type": "http.request", "body": b"x" * 50, "more_body": more > 0} for more in reversed(range(size // 50))
+        ]
+
+        async def receive() -> Any:
+            return chunks.pop(0)
+
+        return asyncio.run(found.file(Request(scope, receive))).status_code
+
+    with ThreadPoolExecutor() as aside:  # a browser of other tests may have a loop in this thread
+        assert [aside.submit(sent, size).result() for size in (150, 250)] == [200, 413]
+    found.close()
+    assert [path.stat().st_size for path in tmp_path.rglob("t.csv")] == [150]  # of the other nothing is left
+
+
+def test_a_request_that_no_page_would_send_is_refused(served: Served, cookie: str) -> None:
+    page = served.new_page(cookie)
+    for body in (
+        "",
+        "{",
+        "[]",
+        '{"place": "nowhere"}',
+        '{"place": "table", "changes": [1]}',
+        '{"place": "table", "changes": "x"}',
+    ):
+        assert served.post(f"/w/{page}/ask", cookie, body).split()[1] in ("400", "404"), body
+    large = '{"place": "table", "changes": [["open", "", "' + "x" * 1024 * 1024 + '"]]}'
+    assert served.post(f"/w/{page}/ask", cookie, large).startswith("HTTP/1.1 400")
+    for path in ("ask", "cancel", "back", "file"):  # a link or a picture can send no more than this
+        assert served.status(f"GET /w/{page}/{path}", Cookie=cookie) in (404, 405)
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="processes are not listed in /proc here")

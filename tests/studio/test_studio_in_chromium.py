@@ -324,24 +324,99 @@ def test_a_studio_that_is_started_again_goes_on_with_its_pages(browser: Any, fol
 
 
 def test_it_works_by_keyboard_alone(context: Any, served: Served, folder: Path) -> None:
+    """From the first page to a verified release: only keys are pressed, but for the browser's window to choose a file."""
     page = Page(context, served)
-    page.page.focus("#path")
-    page.page.keyboard.type("patients.csv")
-    page.page.keyboard.press("Enter")
-    page.shown(1)
-    page.page.set_input_files("input[type=file]", folder / "hospital.toml")
-    page.shown(2)
-    page.page.focus(".skip")
-    assert page.tabbed("document.activeElement.getAttribute('href') === 'promises'")
-    page.page.keyboard.press("Enter")
-    page.page.wait_for_url("**/promises")
-    before = page.shown()
-    page.page.focus(".skip")
+    keys = page.page.keyboard
+
+    def go(place: str) -> None:
+        assert page.tabbed(
+            f"document.activeElement.closest('nav') && document.activeElement.getAttribute('href') === '{place}'"
+        )
+        keys.press("Enter")
+        page.page.wait_for_url(f"**/{place}")
+        page.shown()
+
+    assert page.tabbed("document.activeElement.id === 'path'")
+    keys.type("patients.csv")
+    page.change(lambda: keys.press("Enter"))
+    assert page.tabbed("document.activeElement.type === 'file'")
+    page.give(folder / "hospital.toml")  # what Enter opens here is the browser's own
+    assert page.tabbed("document.activeElement.name === 'role' && document.activeElement.dataset.of === 'income'")
+    page.change(lambda: keys.type("as it is"))
+    assert page.page.evaluate("document.activeElement.dataset.of") == "income"  # who works so stays where she was
+    page.change(lambda: keys.press("ArrowUp"))
+    assert page.page.input_value("select[data-of=income]") == "leave_out"
+    go("risk")
+    assert page.tabbed("document.activeElement.closest('#classes summary')")
+    keys.press("Enter")
+    assert page.tabbed("document.activeElement.name === 'look'")
+    name = page.page.evaluate("document.activeElement.value")
+    page.change(lambda: keys.press("Enter"))
+    assert page.page.inner_text("#class h2").split()[-1] == name.split("=")[-1]
+    go("promises")
     assert page.tabbed("document.activeElement.type === 'range'")
     assert page.page.evaluate("document.activeElement.dataset.of") == "k_anonymity"
-    page.page.keyboard.press("ArrowRight")
-    page.shown(before)
-    assert "k_anonymity = 6" in page.said("policy")
+    page.change(lambda: keys.press("ArrowRight"))
+    assert page.tabbed("document.activeElement.closest('#front summary')")
+    keys.press("Enter")
+    assert page.tabbed("document.activeElement.name === 'take'")
+    page.change(lambda: keys.press("Enter"))
+    assert page.trouble() == ""
+    go("publish")
+    assert page.tabbed("document.activeElement.name === 'out'")
+    keys.press("Control+A")
+    keys.type("by-keyboard")
+    page.change(lambda: keys.press("Tab"))
+    assert page.tabbed("document.activeElement.name === 'publish'")
+    page.change(lambda: keys.press("Enter"))
+    assert (page.trouble(), "published and verified" in page.page.inner_text("#done")) == ("", True)
+    policy = dv.Policy.load(folder / "by-keyboard-papers" / "divulge.toml")
+    assert "k_anonymity >= 6" in [promise.text for promise in policy.promises]
+    assert dv.check(folder / "by-keyboard", adversary=dv.Adversary(original=folder / "patients.csv")).holds
+    page.close()
+
+
+def test_labels_are_written_value_by_value_and_a_saved_file_brings_all_of_a_page_back(
+    context: Any, served: Served, folder: Path, tmp_path: Path
+) -> None:
+    page = Page(context, served).open("patients.csv", folder / "hospital.toml")
+    page.go("levels")
+    page.choose("select[name=column]", "zip")
+    page.choose("select[name=kind]", "rows")
+    rows = page.page.locator("input[name=label][aria-label$='level 1']")
+    zips = [label.split(",")[0] for label in rows.evaluate_all("all => all.map((each) => each.ariaLabel)")]
+    levels = page.page.locator("#view .hand thead th").count() - 1
+    page.click("button[name=height][value=more]")
+    page.fill(f"input[aria-label='{zips[0]}, level 1']", "north")
+    page.fill(f"input[aria-label='{zips[1]}, level 1']", "north")
+    page.welcomes_everybody()
+    found = dv.Policy.of(tomllib.loads(page.said("policy"))).hierarchies["zip"]["rows"]
+    assert (len(found), {len(labels) for labels in found.values()}) == (len(zips), {levels + 1})
+    assert [found[zips[0]][0], found[zips[1]][0], found[zips[2]][0]] == ["north", "north", zips[2]]
+    assert found[zips[1]][1:] == found[zips[0]][1:]  # who has the label of another goes on as that one does
+    page.click("button[name=height][value=fewer]")
+    assert page.trouble() == ""
+    page.choose("select[name=kind]", "rule")
+    assert page.page.input_value("input[name=parameter]").startswith("{rows = {")
+    page.choose("select[name=kind]", "")
+    page.go("attack")
+    page.click("input[name=knows][data-of=sex]")
+    page.fill("input[name=records]", "200")
+    page.go("anatomize")
+    page.choose("select[data-of=beta]", "1/3")
+    page.fill("input[name=out]", "groups-of-mine")
+    with page.page.expect_download() as saved:
+        page.page.click("#save")
+    saved.value.save_as(tmp_path / "divulge.toml")
+    assert dv.Policy.load(tmp_path / "divulge.toml") == dv.Policy.of(tomllib.loads(page.said("policy")))
+    page.close()
+    page = Page(context, served).open("patients.csv", tmp_path / "divulge.toml")
+    page.go("attack")
+    assert not page.page.is_checked("input[name=knows][data-of=sex]")
+    assert page.page.input_value("input[name=records]") == "200"
+    page.go("anatomize")
+    assert page.page.input_value("select[data-of=beta]") == "1/3"
+    assert page.page.input_value("input[name=out]") == "groups-of-mine"
     page.close()
 
 
@@ -367,10 +442,10 @@ def test_a_table_is_read_as_somebody_says(context: Any, served: Served, folder: 
     assert "is for delimited text" in page.trouble()
     page.click("button[name=close]")
     page.click("button[value='bars.csv']")
-    assert "double" in page.page.inner_text("#column-1")
+    assert "numbers" in page.page.inner_text("#column-1")
     page.page.click("#controls summary")
     page.fill("input[data-of=decimal]", ".")
-    assert "varchar" in page.page.inner_text("#column-1")
+    assert "text" in page.page.inner_text("#column-1")
     page.choose("select[data-of=header]", "no")
     assert page.page.inner_text("#head") == "bars.csv · 3 rows"
     page.close()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,11 @@ roles = st.tuples(st.just("role"), st.sampled_from(NAMES), st.sampled_from(["", 
 promises = st.tuples(st.just("promise"), st.sampled_from(RISKS), st.none() | st.floats(0, 50))
 shares = st.tuples(st.just("suppression"), st.just(""), st.floats(0, 1))
 levels = st.tuples(st.just("levels"), st.sampled_from(NAMES), st.none() | st.just({"intervals": [5, 10]}))
+said = st.tuples(
+    st.just("said"),
+    st.sampled_from(["knows", "records"]),
+    st.none() | st.integers(0, 9) | st.lists(st.sampled_from(NAMES), max_size=2),
+)
 adversary = st.tuples(st.just("adversary"), st.just(""), st.none() | st.just({"diagnosis": ["flu"]}))
 
 
@@ -34,13 +40,15 @@ def after(work: Work, change: tuple[str, str, object]) -> Work:
         return work.with_role(of, str(value))
     if name == "promise":
         return work.with_promise(of, value)
+    if name == "said":
+        return replace(work.with_argument("attack", of, value), out=f"out of {of}\n")
     if name == "suppression":
         return work.with_suppression(float(str(value)))
     return work.with_levels(of, value) if name == "levels" else work.with_adversary(rule_out=value)
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])  # names of metrics are looked up while it draws
-@given(st.lists(roles | promises | shares | levels | adversary, max_size=6))
+@given(st.lists(roles | promises | shares | levels | adversary | said, max_size=6))
 def test_opening_the_file_of_a_work_gives_the_same_work(changes: list[tuple[str, str, object]]) -> None:
     work = Work(source="t.csv", name="t.csv")
     for change in changes:
@@ -70,6 +78,20 @@ def test_a_column_has_one_role() -> None:
     assert DEMO.role_of("age") == "quasi_identifiers"  # the one before is as it was
 
 
+def test_a_pattern_means_what_has_no_other_role() -> None:
+    columns = ["zip", "zip_of_work", "age", "note", "diagnosis"]
+    text = 'quasi_identifiers = ["zip*"]\nsensitive = ["diagnosis", "nowhere"]\nleave_out = ["*"]'
+    work = Work(source="t.csv", name="t.csv").opening(text).spread(columns)
+    assert work.names("quasi_identifiers") == ("zip", "zip_of_work")
+    assert [work.role_of(name) for name in columns] == ["quasi_identifiers"] * 2 + ["leave_out"] * 2 + ["sensitive"]
+    assert work.names("leave_out") == ("*",)  # it stays as somebody wrote it
+    assert list(work.named) == ["zip", "zip_of_work", "diagnosis", "nowhere"]
+    assert work.with_role("age", "sensitive").role_of("age") == "sensitive"
+    spread = work.spread(columns, rest=True)
+    assert spread.names("leave_out") == ("age", "note")
+    assert spread.with_role("age", "").role_of("age") == ""
+
+
 def test_levels_go_with_the_column_that_has_them() -> None:
     work = DEMO.with_levels("age", {"intervals": [10]})
     assert work.policy.hierarchies == {"age": {"intervals": [10]}}
@@ -77,7 +99,9 @@ def test_levels_go_with_the_column_that_has_them() -> None:
 
 
 def test_what_no_policy_can_say_is_refused() -> None:
-    for wrong in ("k_anonimity = 5", "k_anonymity = -1", "= 1", "[promises]\nk_anonymity = 'x'"):
+    beside = ("{", "[]", '{"source": "x"}', '{"out": 3}', '{"arguments": {"attack": 1}}', '{"format": "exe"}')
+    broken = (f"k_anonymity = 5\n# for the studio: {text}" for text in beside)
+    for wrong in ("k_anonimity = 5", "k_anonymity = -1", "= 1", "[promises]\nk_anonymity = 'x'", *broken):
         with pytest.raises(BadInput):
             DEMO.opening(wrong)
     with pytest.raises(BadInput):

@@ -36,6 +36,10 @@ class Beside:
         self._lock = threading.Lock()
         self._asked = 0
         self._boxes: dict[int, queue.SimpleQueue[Message | None]] = {}
+        self._open: dict[int, Message] = {}
+        """What was asked and is not answered; the first of it is being done."""
+        self._heard: set[int] = set()
+        """Of these, what something was said to."""
         self._process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
@@ -55,6 +59,13 @@ class Beside:
             self.work = work
             self._running()
             self._send({"back": work})
+
+    def take(self, work: Message) -> None:
+        """Have it go on with what another page is."""
+        with self._lock:
+            self.work = work
+            self._running()
+            self._send({"work": work, "folder": self._folder})
 
     def _running(self) -> subprocess.Popen[str]:
         if self._process is None or self._process.poll() is not None:
@@ -88,6 +99,9 @@ class Beside:
             self.work = message.get("work", self.work)
             self.papers = message.get("papers", self.papers)
             to = message.pop("to", 0)
+            self._heard.add(to)
+            if message.get("end"):
+                self._open.pop(to, None)
             for box in [
                 box for number, box in list(self._boxes.items()) if to in (0, number)
             ]:  # to nobody: whoever waits
@@ -99,13 +113,20 @@ class Beside:
                     pipe.close()
         self._end_all(_ENDED, of=process)
 
-    def _end_all(self, why: Message, *, of: subprocess.Popen[str]) -> None:
+    def _end_all(self, why: Message, *, of: subprocess.Popen[str], again: bool = False) -> None:
+        """Tell all who wait; `again`: what waited behind the first of them begins in a new process."""
         with self._lock:
-            if self._process is of:
-                for box in self._boxes.values():
-                    box.put(why)
-                    box.put(None)
-                self._process = None
+            if self._process is not of:
+                return
+            self._process = None
+            behind = [number for number in list(self._open)[1:] if again and number not in self._heard]
+            self._open = {number: self._open[number] for number in behind}
+            for number in self._boxes.keys() - self._open.keys():
+                self._boxes[number].put(why)
+                self._boxes[number].put(None)
+            for number, request in self._open.items():
+                self._running()
+                self._send({**request, "to": number})
 
     def ask(self, request: Message) -> Iterator[Message]:
         """What the desk says to it, until it has said all."""
@@ -114,6 +135,7 @@ class Beside:
             self._asked += 1
             number, box = self._asked, queue.SimpleQueue[Message | None]()
             self._boxes[number] = box
+            self._open[number] = request
             self._send({**request, "to": number})
         try:
             while (message := box.get()) is not None:
@@ -121,15 +143,16 @@ class Beside:
         finally:
             del self._boxes[number]
 
-    def cancel(self) -> None:
-        """End what runs; the page stays as it was before."""
+    def cancel(self, *, again: bool = True) -> None:
+        """End what runs; the page stays as it was before, and what waits behind it begins."""
         process = self._process
         if process is not None:
             process.kill()
-            self._end_all(_CANCELLED, of=process)
+            self._end_all(_CANCELLED, of=process, again=again)
 
     def close(self) -> None:
         """End it for good, or until it is asked again."""
         if self._process is not None:
-            self.cancel()
-            self._listener.join()
+            listener = self._listener
+            self.cancel(again=False)
+            listener.join()

@@ -21,10 +21,11 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 import divulge as dv
+from divulge import metrics
 from divulge.errors import DivulgeError
 from divulge.studio import is_missing
 from divulge.studio.work import FILE, Work
-from divulge.views import html
+from divulge.views import html, words
 
 Found = TypeVar("Found")
 _KEPT = 16
@@ -34,6 +35,9 @@ _LARGEST_HELD = 4 * 1024**3
 _OFTEN = 0.15
 """Seconds between two reports of progress."""
 _ARGUMENT = re.compile(r"\b([a-z]+(?:_[a-z]+)*)=(?=[\s.,;:)]|$)")
+_METRIC = re.compile(rf"\b({'|'.join(sorted((each.name for each in metrics.METRICS), key=len, reverse=True))})\b")
+_AS_CONTROLS = {"force=True": "the tick at the side"}
+"""Arguments with a value, as the page has them."""
 
 
 class Superseded(Exception):
@@ -163,7 +167,8 @@ class Desk:
     def _answer(self, place_named: Callable[[str], Any], request: dict[str, Any], *, shown: bool) -> None:
         self._answering = request["to"]
         if self._guarded(lambda: self._change(place_named, request)) and shown:
-            self._guarded(lambda: place_named(request["place"]).show(self, self._is_partial(request)))
+            # What stands on the page is of the work before: where the new one cannot be shown, it goes.
+            self._guarded(lambda: place_named(request["place"]).show(self, self._is_partial(request)), outdated=True)
         if self._news:
             self.say(**self._news)
             self._news = {}
@@ -230,7 +235,7 @@ class Desk:
             self._kept = {key: found for key, found in self._kept.items() if key[:2] == self._opened}
             self.say(work=self.work.to_dict())
 
-    def _guarded(self, act: Callable[[], None]) -> bool:
+    def _guarded(self, act: Callable[[], None], *, outdated: bool = False) -> bool:
         """Whether it went well; errors are told in the sentence of the library, never as a stack."""
         try:
             with html.stills(wanted=False):
@@ -238,19 +243,23 @@ class Desk:
         except Superseded:
             return False
         except DivulgeError as error:
-            self.say(error=in_words(error.message), hint=in_words(error.hint))
-            return False
+            told = in_words(error.message), in_words(error.hint)
         except OSError as error:
-            self.say(
-                error=f"{error.filename or 'the file'}: {os.strerror(error.errno) if error.errno else error}", hint=""
-            )
-            return False
+            told = f"{error.filename or 'the file'}: {os.strerror(error.errno) if error.errno else error}", ""
         except Exception:  # noqa: BLE001 - the outermost edge
             traceback.print_exc()
-            told = "this is a bug in divulge, not in your data"
-            self.say(error=told, hint="please report it with the lines that the terminal shows")
-            return False
-        return True
+            told = (
+                "this is a bug in divulge, not in your data",
+                "please report it with the lines that the terminal shows",
+            )
+        else:
+            return True
+        dropped = re.compile(
+            rf"{re.escape(self.folder)}/[^/\s]+/"
+        )  # of what was dropped onto the page, the name is told
+        message, hint = (dropped.sub("", text) for text in told)
+        self.say(error=message, hint=hint, outdated=outdated)
+        return False
 
 
 def _size(source: str) -> int:
@@ -261,9 +270,14 @@ def _size(source: str) -> int:
 
 
 def in_words(text: str) -> str:
-    """An error speaks of arguments in the words of Python; on a page they are controls.
+    """An error speaks of arguments and metrics in the words of Python; on a page they are controls.
 
     >>> in_words("name it with quasi_identifiers=.")
     'name it with quasi-identifiers.'
+    >>> in_words("no generalization keeps k_anonymity >= 5; replace the release with force=True")
+    'no generalization keeps k-anonymity >= 5; replace the release with the tick at the side'
     """
+    for argument, control in _AS_CONTROLS.items():
+        text = text.replace(argument, control)
+    text = _METRIC.sub(lambda found: words.metric_words(found[1]), text)
     return _ARGUMENT.sub(lambda found: found[1].replace("_", "-"), text)

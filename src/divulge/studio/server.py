@@ -18,6 +18,7 @@ import tempfile
 import threading
 import time
 import webbrowser
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -45,6 +46,7 @@ _SCRIPTS, _STYLES = ("page.js", "studio.js"), ("parts.css", "page.css", "studio.
 _REPORTS = ("report.html", "public-report.html")
 _OF_REPORTS = "sandbox allow-scripts allow-popups; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
 """Beside the page's own policy, which names its scripts by their hashes."""
+_LONGEST_NAME = 60
 _NAME = re.compile(r"[\w-]{12}", re.ASCII)
 """Of a page, as it is drawn."""
 _HEARTBEAT = 15.0
@@ -57,7 +59,10 @@ class OpenPage:
     """A page, or the place where it was."""
 
     beside: Beside
-    pages: int = 0
+    pages: Counter[str] = field(default_factory=Counter)
+    """How many are open, by their tabs."""
+    tab: str = ""
+    """Whose it is."""
     left: float = field(default_factory=time.monotonic)
     """When it was looked at last."""
 
@@ -68,6 +73,7 @@ class Studio:
     def __init__(self, spare: Beside, folder: str, first: Sequence[Change] = ()) -> None:
         self.stopping = threading.Event()
         self._folder, self._first = folder, first
+        self._lock = threading.Lock()
         self._sessions: dict[str, OpenPage] = {}
         self._left = time.monotonic()
         self._spare = spare
@@ -78,15 +84,16 @@ class Studio:
         self._get_ready = None
         threading.Thread(target=drawing_script, daemon=True).start()  # Ctrl-C does not wait for it
 
-    def new(self, name: str = "", work: Mapping[str, Any] | None = None) -> str:
-        """A page on the desk that stands ready, or one that comes back; the first one has begun with the table already."""
-        name, beside = name or secrets.token_urlsafe(9), self._spare
-        if work is not None:
-            beside.back(work)
-        elif self._sessions:
-            beside.begin(self._first)
-        self._sessions[name] = OpenPage(beside)
-        self._spare, self._left = Beside(self._folder), time.monotonic()
+    def new(self, name: str = "", begin: Callable[[Beside], None] | None = None) -> str:
+        """A page on the desk that stands ready, where something is to `begin`; the first one has begun with the table already."""
+        with self._lock:  # pages that come back at once get a desk each
+            beside, self._spare = self._spare, Beside(self._folder)
+            name, is_first = name or secrets.token_urlsafe(9), not self._sessions
+            if begin is not None:
+                begin(beside)
+            elif not is_first:
+                beside.begin(self._first)
+            self._sessions[name], self._left = OpenPage(beside), time.monotonic()
         return name
 
     def session(self, request: Request) -> OpenPage | None:
@@ -94,26 +101,33 @@ class Studio:
         return self._sessions.get(request.path_params["work"])
 
     @contextlib.contextmanager
-    def looking(self, session: OpenPage) -> Iterator[None]:
+    def looking(self, session: OpenPage, tab: str) -> Iterator[None]:
         """While a page is open."""
-        session.pages += 1
+        session.pages[tab] += 1
         try:
             yield
         finally:
-            session.pages -= 1
+            session.pages[tab] -= 1
             session.left = self._left = time.monotonic()
+
+    def another(self, session: OpenPage, tab: str) -> str:
+        """The page of a tab that came by the address of another tab's, which is still open; empty: the address is its own."""
+        if session.tab not in ("", tab) and session.pages[session.tab] > 0:
+            return self.new(begin=lambda beside: beside.take(session.beside.work))
+        session.tab = tab
+        return ""
 
     def idle(self) -> float:
         """Seconds without any page."""
-        return 0.0 if any(each.pages for each in self._sessions.values()) else time.monotonic() - self._left
+        return 0.0 if any(each.pages.total() for each in self._sessions.values()) else time.monotonic() - self._left
 
     def tidy(self) -> None:
         """A desk stands ready for the next page; one whose page has long been closed ends until that page comes back."""
         now = time.monotonic()
         if now - self._left > _SOON:
             self._spare.start()
-        for session in self._sessions.values():
-            if not session.pages and now - session.left > _LEFT:
+        for session in list(self._sessions.values()):
+            if not session.pages.total() and now - session.left > _LEFT:
                 session.beside.close()
 
     def close(self) -> None:
@@ -172,10 +186,13 @@ class Studio:
         try:
             asked = json.loads(await _body(request, _LARGEST_REQUEST))
             wanted = {"place": str(asked["place"]), "changes": [_change(each) for each in asked.get("changes", ())]}
+            tab = str(asked.get("tab", ""))
         except (BadInput, ValueError, KeyError, TypeError):
             return _refused(400, "this is not a request of the page")
         if wanted["place"] not in PLACES:
             return _refused(404, "there is no such place")
+        if page := await run_in_threadpool(self.another, session, tab):
+            return JSONResponse({"page": page}, status_code=409)
         return StreamingResponse(
             _lines(session.beside.ask(wanted)), media_type="application/x-ndjson", background=self._get_ready
         )
@@ -190,7 +207,7 @@ class Studio:
         if not isinstance(work, dict) or not _NAME.fullmatch(name):
             return _refused(400, "this is no page that could come back")
         if self.session(request) is None:
-            await run_in_threadpool(self.new, name, work)
+            await run_in_threadpool(self.new, name, lambda beside: beside.back(work))
         return JSONResponse({"back": True})
 
     async def cancel(self, request: Request) -> Response:
@@ -240,7 +257,7 @@ class Studio:
             return Response(status_code=204)  # which tells the page's script not to try again
 
         async def beats() -> AsyncIterator[bytes]:
-            with self.looking(session):
+            with self.looking(session, request.query_params.get("tab", "")):
                 while not self.stopping.is_set():
                     yield b"data: here\n\n"
                     for _ in range(int(_HEARTBEAT * 4)):
@@ -257,9 +274,9 @@ def _change(given: Any) -> tuple[str, str, Any]:
 
 
 def _safe(name: str) -> str:
-    """A name that every file system takes, with the ending that says what it is."""
-    path = PurePath(name)
-    return f"table{path.suffix}" if path.suffix.isascii() and path.suffix[1:].isalnum() else "table"
+    """A name that every file system takes, as near to what people call the file as that goes."""
+    path = PurePath(re.sub(r"[^\w .()+-]", "_", name, flags=re.ASCII))
+    return f"{path.stem[:_LONGEST_NAME].strip(' .') or 'table'}{path.suffix[:_LONGEST_NAME]}"
 
 
 def _lines(messages: Iterator[Mapping[str, Any]]) -> Iterator[bytes]:

@@ -8,39 +8,56 @@ let kind = "command";
 let number = 0; // of the newest request: parts for older ones come too late
 let held = null; // what the desk last said that this page is: it goes on with it if the studio is started again
 let drawings = []; // of the parts that were put last: a promise for each picture
+const tab = (sessionStorage.tab ??= crypto.randomUUID()); // a page is one tab's: a link that is opened in another one goes on by itself
 
 // --- asking ------------------------------------------------------------------------------------------------------
 async function ask(changes = []) {
   const own = ++number;
-  const slow = setTimeout(() => { if (own === number) document.body.classList.add("waiting"); }, 250);
+  const slow = setTimeout(() => {
+    if (own !== number) return;
+    document.body.classList.add("waiting"); // from now on it is seen what is being done, and can be cancelled
+    if (at("doing").hidden) take({ progress: "working" });
+  }, 250);
   try {
     const answer = await fetch(`/w/${work}/ask`, {
-      method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ place, changes }),
+      method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ place, changes, tab }),
     });
+    if (answer.status === 409) {
+      number += 1; // this page is over
+      return void location.replace(`/w/${(await answer.json()).page}/${place}`);
+    }
     if (answer.status === 403) return void retry(own, REFUSED);
     if (answer.status === 404 && await back()) return void (own === number && ask());
     if (!answer.ok) return trouble(await answer.json());
     found();
     let failed = false;
+    const put = new Set();
     for await (const message of lines(answer.body)) {
       if (own !== number) continue;
       failed = failed || "error" in message;
       take(message);
-      if ("put" in message) release();
+      if ("put" in message) { put.add(message.put); release(); }
+      if (message.outdated) forget(put);
     }
-    if (own === number && !failed) at("trouble").hidden = true;
+    if (own !== number) return;
+    if (!failed) at("trouble").hidden = true;
+    doubt(failed ? changes : []);
   } catch {
     if (own === number) retry(own, SILENT);
   } finally {
     clearTimeout(slow);
     if (own === number) {
-      document.body.classList.remove("waiting");
-      at("doing").hidden = true;
+      settle();
       release();
       await Promise.allSettled(drawings);
       if (own === number && !waiting.length) document.body.dataset.shown = own;
     }
   }
+}
+
+function settle() {
+  document.body.classList.remove("waiting");
+  at("doing").hidden = true;
 }
 
 function retry(own, why) {
@@ -86,10 +103,16 @@ function put(target, html) {
     drawn.open = true;
     drawings.push(drawn);
   }
-  if (path) find(target, path)?.focus();
+  if (path) stay(held, find(target, path));
 }
 
-// Whoever works by keyboard stays where she was when a part of the page is replaced.
+// Whoever works by keyboard stays where she was when a part of the page is replaced, and what she has typed meanwhile stays too.
+function stay(held, now) {
+  if (!now) return;
+  const typed = held.type === "text" && held.value !== (held.sent ?? held.defaultValue);
+  if (typed) now.replaceWith(held);
+  (typed ? held : now).focus();
+}
 const address = (element) => [element.tagName, element.getAttribute("name"), element.dataset.of, element.type, element.value];
 const find = (target, [tag, name, of, type, value]) => {
   const same = [...target.querySelectorAll(tag)].filter((each) => each.getAttribute("name") === name && each.dataset.of === of && each.type === type);
@@ -97,9 +120,25 @@ const find = (target, [tag, name, of, type, value]) => {
 };
 
 function trouble({ error, hint }) {
+  const ended = (text) => text + (/[.?!…]$/.test(text) ? "" : ".");
   const box = at("trouble");
-  box.textContent = error + (hint ? ". " + hint[0].toUpperCase() + hint.slice(1) : "") + ".";
+  box.textContent = ended(error) + (hint ? " " + ended(hint[0].toUpperCase() + hint.slice(1)) : "");
   box.hidden = false;
+}
+
+// What was found for other promises is not left standing beside an error.
+function forget(put) {
+  for (const part of at("view").querySelectorAll("[id]")) if (!put.has(part.id) && ![...put].some((id) => at(id)?.contains(part))) part.replaceChildren();
+}
+
+// The controls whose values were refused say so, until something is answered.
+function doubt(changes) {
+  for (const each of document.querySelectorAll("[aria-invalid]")) each.removeAttribute("aria-invalid");
+  for (const [name, of] of changes) {
+    for (const each of document.querySelectorAll(`[name="${CSS.escape(name)}"]`)) {
+      if (each.tagName !== "BUTTON" && (each.dataset.of || "") === of) each.setAttribute("aria-invalid", "true");
+    }
+  }
 }
 
 // --- pictures ----------------------------------------------------------------------------------------------------
@@ -183,8 +222,15 @@ document.addEventListener("change", ({ target }) => {
   for (const twin of twins(target)) twin.value = target.value;
   if (target.type === "checkbox") target.closest(".promise")?.classList.toggle("off", !target.checked);
   else switchOn(target);
-  change(target.name, target.dataset.of, target.type === "checkbox" ? target.checked : target.value);
+  target.sent = target.value;
+  const send = () => change(target.name, target.dataset.of, target.type === "checkbox" ? target.checked : target.value);
+  clearTimeout(typing);
+  if (target.tagName === "SELECT" && performance.now() - letter < 100) typing = setTimeout(send, 500); // the word may go on
+  else send();
 });
+let letter = -Infinity; // when one was typed last
+let typing;
+document.addEventListener("keydown", ({ key }) => { if (key.length === 1) letter = performance.now(); }, true);
 
 function switchOn(control) {
   const promise = control.closest(".promise");
@@ -209,15 +255,16 @@ const LARGEST = 200 * 1024 * 1024;
 async function upload(file) {
   if (!file) return;
   if (file.size > LARGEST) return trouble({ error: `${file.name} is larger than 200 MB`, hint: "open it by its path instead" });
+  document.body.classList.add("waiting");
   take({ progress: `taking ${file.name}` });
   try {
     const answer = await fetch(`/w/${work}/file?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file });
     const told = await answer.json();
-    at("doing").hidden = true;
+    settle();
     if (!answer.ok) return trouble(told);
     change("file", told.name, told.path);
   } catch {
-    at("doing").hidden = true;
+    settle();
     trouble({ error: `${file.name} could not be taken`, hint: "try again, or open it by its path" });
   }
 }
@@ -271,13 +318,14 @@ async function back() {
 
 let alive;
 function listen() {
-  alive = new EventSource(`/w/${work}/alive`);
+  alive = new EventSource(`/w/${work}/alive?tab=${tab}`);
   alive.onopen = () => { if (isLost) ask(); };
   alive.onerror = () => { if (alive.readyState === EventSource.CLOSED) ask(); else lost(SILENT); }; // closed: it answers, and does not know this page
 }
 listen();
 addEventListener("pagehide", () => alive.close());
 
+at("next").hidden = place === "publish" || place === "dossier"; // where there is nothing to publish
 for (const link of document.querySelectorAll("nav a")) if (link.getAttribute("href") === place) {
   link.setAttribute("aria-current", "page");
   link.parentElement.scrollLeft = link.offsetLeft - link.parentElement.offsetLeft - 40; // where the row of tabs is longer than a phone is wide

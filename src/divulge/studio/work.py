@@ -7,9 +7,11 @@ text, and opening the file gives the same work. A work is checked when it is mad
 
 from __future__ import annotations
 
+import json
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,8 @@ TABLE, POLICY = "\ue000", "\ue001"
 """Stand for the table and the policy file in lines of Python; no name that is quoted there can hold them."""
 LISTS = ("quasi_identifiers", "sensitive", "identifier", "leave_out", "plain")
 SINGLES = ("person", "weight")
+_OF_REST = ("leave_out", "plain")
+"""Roles in which a pattern means what has no other role."""
 ROLES = (*LISTS, *SINGLES)
 _FORMATS = ("", "csv", "parquet", "arrow")
 
@@ -80,16 +84,17 @@ class Work:
 
     @property
     def text(self) -> str:
-        """The policy file."""
-        return values.toml_text(self.document)
+        """The policy file; what the page says and no policy holds stands in a comment, which the studio alone reads."""
+        rest = {name: getattr(self, name) for name in _BESIDE if getattr(self, name)}
+        return values.toml_text(self.document) + (f"\n{_MARK}{json.dumps(rest, sort_keys=True)}\n" if rest else "")
 
     def opening(self, text: str, *, base: str = "") -> Work:
-        """The same table with the policy of a file."""
+        """The same table with the policy of a file, and what else the page said that saved it."""
         try:
             document = values.parse_toml(text)
         except ValueError as error:
             raise BadInput(f"this is not a policy file: {error}") from None
-        return replace(self, document=_in_order(document), base=base)
+        return replace(self, document=_in_order(document), base=base, **_said_beside(text))
 
     # --- as other programs say it -------------------------------------------------------------------------------------
     @property
@@ -132,17 +137,42 @@ class Work:
         return replace(self, reading=rest if value is None else {**rest, name: value})
 
     # --- decisions ----------------------------------------------------------------------------------------------------
+    def names(self, role: str) -> tuple[str, ...]:
+        """The columns that have a role, as the policy names them."""
+        return _several(self.policy.roles.get(role))
+
+    @property
+    def named(self) -> Iterator[str]:
+        """All columns that are named, without patterns."""
+        return (name for role in ROLES for name in self.names(role) if not set("*?[") & set(name))
+
     def role_of(self, column: str) -> str:
-        """The role of a column; empty: none."""
-        roles = self.policy.roles
-        found = (role for role in ROLES if column in _several(roles.get(role)))
-        return next(found, "")
+        """The role of a column; empty: none. A pattern that is left out, else one that is plain, means what has no other role."""
+        found = (role for role in ROLES if column in self.names(role))
+        rest = (role for role in _OF_REST if any(fnmatchcase(column, name) for name in self.names(role)))
+        return next(found, "") or next(rest, "")
+
+    def spread(self, columns: Sequence[str], *, rest: bool = False) -> Work:
+        """The same with columns of a table instead of patterns; those that mean the `rest` stay, unless this is asked for too."""
+
+        def meant(role: str) -> Iterator[str]:
+            for name in self.names(role):
+                if name in columns or (role in _OF_REST and not rest):
+                    yield name
+                elif role in _OF_REST:
+                    yield from (each for each in columns if self.role_of(each) == role and fnmatchcase(each, name))
+                else:
+                    found = [each for each in columns if fnmatchcase(each, name)]
+                    yield from found if len(found) == 1 or (found and role in LISTS) else [name]
+
+        spread = {role: list(dict.fromkeys(meant(role))) for role in ROLES}
+        return self if all(spread[role] == list(self.names(role)) for role in ROLES) else self.with_roles(spread)
 
     def with_role(self, column: str, role: str) -> Work:
         """The same with a column in a role, and in no other; empty: in none."""
         if role and role not in ROLES:
             raise BadInput(f"there is no role {role!r}", hint=f"there are: {', '.join(ROLES)}")
-        roles = {each: [name for name in _several(self.policy.roles.get(each)) if name != column] for each in ROLES}
+        roles = {each: [name for name in self.names(each) if name != column] for each in ROLES}
         if role in SINGLES:
             roles[role] = [column]
         elif role:
@@ -205,13 +235,35 @@ class Work:
         """The same with something said in a place; None, "" and []: nothing."""
         said = {**self.arguments.get(place, {}), name: value}
         kept = {key: given for key, given in said.items() if given not in (None, "", [])}
-        return replace(self, arguments={**self.arguments, place: kept})
+        others = {key: given for key, given in self.arguments.items() if key != place}
+        return replace(self, arguments={**others, **({place: kept} if kept else {})})
 
     def with_adversary(self, **said: Any) -> Work:
         """The same with more, or something else, said about the adversary; None: nothing."""
         her = {**self.document.get("adversary", {}), **said}
         told = {key: value for key, value in her.items() if value not in (None, {}, [])}
         return replace(self, document=_in_order({**self.document, "adversary": told}))
+
+
+_BESIDE = {"metric": str, "arguments": dict, "out": str, "format": str}
+"""What a page says that no policy holds, and a saved file brings back."""
+_MARK = "# for the studio: "
+
+
+def _said_beside(text: str) -> dict[str, Any]:
+    """What stands in the comment of a file that a page has saved; nothing where there is none."""
+    found = next((line.removeprefix(_MARK) for line in text.splitlines() if line.startswith(_MARK)), "{}")
+    try:
+        said = json.loads(found)
+        places = said.get("arguments", {}).values()
+        fits = all(isinstance(said[name], _BESIDE[name]) for name in said) and all(
+            isinstance(each, dict) for each in places
+        )
+    except (ValueError, AttributeError, KeyError):
+        fits = False
+    if not fits:
+        raise BadInput(f"the line {_MARK.strip()!r} of this file is not as a page wrote it", hint="take it out")
+    return {name: said.get(name, {} if kind is dict else "") for name, kind in _BESIDE.items()} if said else {}
 
 
 _FLAGS = {"quasi_identifiers": "--qi", "leave_out": "--leave-out"}

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,9 @@ from divulge.studio.places.place import Html, Place, button, card, choice, el, l
 from divulge.studio.work import TABLE, Work
 from divulge.views import html
 
+_NAME = "levels"
 _EXAMPLES = 6
+_MOST_BY_HAND = 200
 _MOST_IN_TREE = 400
 _MOST_BELOW = 60
 """Values that are listed below one label."""
@@ -34,11 +36,15 @@ _KINDS: Mapping[str, tuple[str, str, str]] = {
     "dates": ("parts of dates", "month, year, decade", "day, week, month, quarter, year, decade"),
     "order": ("neighbours in an order", "", "its values from low to high"),
     "suppress": ("as it is, or not at all", "", ""),
+    "rows": ("value by value, as I say", "", ""),
     "rule": ("another rule, or a file", "", "as a policy file writes it, or the path of an ARX file"),
 }
 
 
-def _kind_of(rule: Any) -> str:
+def _kind_of(rule: Any, asked: str = "") -> str:
+    """What was chosen; a rule can be `asked` for as a policy file writes it, whatever kind it is."""
+    if asked == "rule" and rule is not None:
+        return asked
     if rule is None:
         return ""
     if isinstance(rule, Mapping):
@@ -54,9 +60,8 @@ def _listed(rule: Mapping[str, Any]) -> Sequence[Any]:
     return given if isinstance(given, list | tuple) else []
 
 
-def _parameter_of(rule: Any) -> str:
+def _parameter_of(rule: Any, kind: str) -> str:
     """What stands in the field."""
-    kind = _kind_of(rule)
     if kind in ("", "suppress"):
         return ""
     if kind != "rule":
@@ -105,13 +110,15 @@ def _column(desk: Desk) -> str:
 
 def _set_column(desk: Desk, _: str, value: Any) -> Work:
     desk.afresh = True
-    return replace(desk.work, column=str(value))
+    return replace(desk.work.with_argument(_NAME, "kind", None), column=str(value))
 
 
 def _with(desk: Desk, rule: Any) -> Work:
     """The work with a rule that fits the values of the column; one that does not is refused before anything changes."""
     column, desk.afresh = _column(desk), True
-    hierarchies.build(desk.table, [column], specs={} if rule is None else {column: rule}, folder=Path(desk.work.base))
+    specs = {} if rule is None else {column: rule}
+    built = hierarchies.build(desk.table, [column], specs=specs, folder=Path(desk.work.base))
+    hierarchies.cover(desk.table, built.hierarchies).refuse_gaps()
     return desk.work.with_levels(column, rule)
 
 
@@ -119,6 +126,9 @@ def _set_kind(desk: Desk, _: str, value: Any) -> Work | None:
     kind = str(value)
     if kind not in _KINDS:
         raise BadInput(f"there is no such rule as {kind!r}")
+    desk.work = desk.work.with_argument(_NAME, "kind", "rule" if kind == "rule" else None)
+    if kind == "rows":
+        return _with(desk, {"rows": _rows_of(_found(desk))})
     if kind == "order":
         counted = hierarchies.build(desk.table, [_column(desk)], specs={_column(desk): {"suppress": True}})
         texts = [text for text in counted.hierarchies[_column(desk)].rows if text is not None]
@@ -140,10 +150,37 @@ def _set_parameter(desk: Desk, of: str, value: Any) -> Work:
 
 def _take_file(desk: Desk, name: str, value: Any) -> Work:
     """A file of ARX or anjana that was dropped: its rows become part of the policy, which then needs no file."""
-    found = next(iter(hierarchies.load_any(Path(str(value))).values()))
-    rows = {str(text): list(labels[1:]) for text, labels in found.rows.items() if text is not None}
     del name
+    return _with(desk, {"rows": _rows_of(next(iter(hierarchies.load_any(Path(str(value))).values())))})
+
+
+def _rows_of(found: Any) -> dict[str, list[str]]:
+    """A hierarchy as a policy file lists it: each value, and its labels from the finest to the coarsest."""
+    return {text: [str(label) for label in labels[1:]] for text, labels in found.rows.items() if text is not None}
+
+
+def _set_label(desk: Desk, of: str, value: Any) -> Work:
+    """Another label of one value; under a label that others have too, it goes on as they do."""
+    rows = _rows_of(_found(desk))
+    try:
+        text, level = json.loads(of)
+        labels = rows[text]
+        labels[level] = str(value).strip() or text
+    except (ValueError, KeyError, IndexError, TypeError):
+        raise BadInput(f"{of!r} is no label of a value") from None
+    alike = next((each for name, each in rows.items() if name != text and each[level] == labels[level]), labels)
+    rows[text] = [*labels[: level + 1], *alike[level + 1 :]]
     return _with(desk, {"rows": rows})
+
+
+def _set_height(desk: Desk, _: str, value: Any) -> Work:
+    """One level more, at first as fine as the values; or one fewer, without the finest of them."""
+    rows = _rows_of(_found(desk))
+    if value == "more":
+        return _with(desk, {"rows": {text: [text, *labels] for text, labels in rows.items()}})
+    if any(len(labels) < 2 for labels in rows.values()):
+        raise BadInput("one level must be left")
+    return _with(desk, {"rows": {text: labels[1:] for text, labels in rows.items()}})
 
 
 def _cut(desk: Desk, of: str, _: Any) -> Work:
@@ -155,6 +192,11 @@ def _cut(desk: Desk, of: str, _: Any) -> Work:
 
 
 # --- the view ---------------------------------------------------------------------------------------------------------
+def _found(desk: Desk) -> Any:
+    """The hierarchy of the column that is looked at."""
+    return _built(desk).hierarchies[_column(desk)]
+
+
 def _built(desk: Desk) -> Any:
     def made() -> Any:
         work, columns = desk.work, _columns(desk)
@@ -179,12 +221,15 @@ def show(desk: Desk, changed: bool) -> None:  # noqa: FBT001 - as every place
     found = built.hierarchies[column]
     reason = built.suggestions[column].reason if column in built.suggestions else "as you said"
     told = f"{len(found.rows):,} values, {found.height} coarser levels: {reason}."
+    by_hand = _kind_of(rule, work.argument(_NAME, "kind", "")) == "rows" and not work.hidden
+    tree = "The coarsest first; open a label to see what lies under it."
     desk.put(
         "view",
         el("h1", "How ", html.value(column), " may become coarser"),
         el("p", told, class_="verdict"),
-        _levels(found),
-        card("As a tree", _tree(found), lead="The coarsest first; open a label to see what lies under it."),
+        _by_hand(found) if by_hand else None,
+        _levels(found, hidden=work.hidden),
+        None if work.hidden else card("As a tree", _tree(found), lead=tree),
     )
 
 
@@ -206,13 +251,15 @@ def _tell_same(desk: Desk, column: str) -> None:
 def _controls(desk: Desk, column: str, rule: Any) -> Iterator[Html]:
     yield el("h2", "Column")
     yield choice("column", [(name, values.visible(name)) for name in _columns(desk)], column, label="column")
-    kind = _kind_of(rule)
+    kind = _kind_of(rule, desk.work.argument(_NAME, "kind", ""))
     yield el("h2", "Its levels are")
     yield choice("kind", [(key, told) for key, (told, _, _) in _KINDS.items()], kind, label="its levels are")
-    if kind not in ("", "suppress"):
-        field = void(
-            "input", type="text", name="parameter", data_of=kind, value=_parameter_of(rule), spellcheck="false"
-        )
+    if kind == "rows":
+        yield button("height", "One level more", value="more")
+        yield button("height", "One level fewer", value="fewer")
+    elif kind not in ("", "suppress"):
+        given = _parameter_of(rule, kind)
+        field = void("input", type="text", name="parameter", data_of=kind, value=given, spellcheck="false")
         yield labelled(_KINDS[kind][2], field)
     named = desk.work.policy.roles.get("sensitive") or ()
     for about in [named] if isinstance(named, str) else named:
@@ -224,13 +271,47 @@ def _controls(desk: Desk, column: str, rule: Any) -> Iterator[Html]:
     yield el("label", told, void("input", type="file", name="file", class_="unseen"), class_="drop")
 
 
-def _levels(found: Any) -> Html:
+def _by_hand(found: Any) -> Html:
+    """Each value with a field for its label on each level; labels that are there already are offered."""
+    rows = _rows_of(found)
+    if len(rows) > _MOST_BY_HAND:
+        told = f"{len(rows):,} values are too many to go through; write a file of them and drop it here."
+        return card("Value by value", el("p", told, class_="lead"))
+    lists = [
+        el("datalist", *(el("option", value=label) for label in labels), id=f"labels-{level}")
+        for level, labels in enumerate(dict.fromkeys(each) for each in zip(*rows.values(), strict=True))
+    ]
+    head = ("value", *(f"level {level}" for level in range(1, found.height + 1)))
+    parts = [
+        el(
+            "tr",
+            el("th", html.value(text), scope="row"),
+            *(_label(text, level, label) for level, label in enumerate(labels)),
+        )
+        for text, labels in rows.items()
+    ]
+    shown = html.rows_of_parts(head, parts, caption="Each value and its labels")
+    lead = (
+        "Values with the same label on a level are published as one. A label that others have goes on as theirs does."
+    )
+    return card("Value by value", el("div", shown, class_="scroll hand", tabindex="0"), *lists, lead=lead)
+
+
+def _label(text: str, level: int, label: str) -> Html:
+    told = f"{values.visible(text)}, level {level + 1}"
+    about = {"data_of": json.dumps([text, level]), "list": f"labels-{level}", "aria_label": told}
+    return el(
+        "td", void("input", type="text", name="label", value=label, spellcheck="false", autocomplete="off", **about)
+    )
+
+
+def _levels(found: Any, *, hidden: bool) -> Html:
     rows = []
     leaves = len(found.rows)
     for level in range(found.height + 1):
         labels = list(dict.fromkeys(labels[level] for labels in found.rows.values()))
         shown = ", ".join(values.visible("null" if label is None else label) for label in labels[:_EXAMPLES])
-        more = " …" if len(labels) > _EXAMPLES else ""
+        shown, more = ("", "") if hidden else (shown, " …" if len(labels) > _EXAMPLES else "")
         share = len(labels) / leaves
         name = "as it came" if level == 0 else "nothing is told" if len(labels) == 1 and level == found.height else ""
         rows.append(
@@ -247,9 +328,7 @@ def _levels(found: Any) -> Html:
 
 
 def _tree(found: Any) -> Html:
-    paths = sorted(
-        (tuple(reversed(labels)) for labels in found.rows.values()), key=lambda path: [str(each) for each in path]
-    )
+    paths = [tuple(reversed(labels)) for labels in found.rows.values()]
     if len(paths) > _MOST_IN_TREE:
         return el(
             "p", f"{len(paths):,} values are too many to draw; the levels above show some of each.", class_="lead"
@@ -259,8 +338,11 @@ def _tree(found: Any) -> Html:
 
 def _branches(paths: Sequence[tuple[str | None, ...]], *, opened: bool = False) -> Iterator[Html]:
     """Labels that repeat from level to level stand once."""
-    for label, group in groupby(paths, key=lambda path: path[0]):
-        below = [path[1:] for path in group]
+    groups: dict[str | None, list[tuple[str | None, ...]]] = {}
+    for path in paths:  # in the order of the values
+        groups.setdefault(path[0], []).append(path[1:])
+    for label, inside in groups.items():
+        below = inside
         while below and below[0] and all(path[:1] == (label,) for path in below):
             below = [path[1:] for path in below]
         name = html.value("null" if label is None else label)
@@ -273,12 +355,21 @@ def _branches(paths: Sequence[tuple[str | None, ...]], *, opened: bool = False) 
             yield el("li", name, el("span", told, more, class_="leaves"))
         else:
             head = el("summary", name, el("small", f" {len(below):,} values"))
-            yield el("li", el("details", head, el("ul", *_branches(below)), open="open" if opened else None))
+            branches = el("ul", *_branches(below, opened=opened and len(groups) == 1))  # down to where it first divides
+            yield el("li", el("details", head, branches, open="open" if opened else None))
 
 
 PLACE = Place(
     "levels",
     "Levels",
     show,
-    {"column": _set_column, "kind": _set_kind, "parameter": _set_parameter, "file": _take_file, "cut": _cut},
+    {
+        "column": _set_column,
+        "kind": _set_kind,
+        "parameter": _set_parameter,
+        "label": _set_label,
+        "height": _set_height,
+        "file": _take_file,
+        "cut": _cut,
+    },
 )

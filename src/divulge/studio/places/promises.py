@@ -10,7 +10,7 @@ from typing import Any
 
 from divulge import charts, metrics, values
 from divulge.api import generalize
-from divulge.errors import BadInput
+from divulge.errors import BadInput, Infeasible
 from divulge.policy import Policy, Promise
 from divulge.studio.desk import Desk
 from divulge.studio.places.place import (
@@ -35,7 +35,7 @@ _MOST_LEFT_OUT = 20
 """Per cent, of the slider; the field beside it takes more."""
 _MOST_LOOKED_AT = 600
 """Combinations of levels that are all looked at without being asked to."""
-_MOST_DRAWN = 150
+_MOST_DRAWN, _MOST_LISTED = 250, 2000
 _MOST_K = 50
 _LARGEST_ROUNDED = 1e9
 _METHODS = (
@@ -68,7 +68,10 @@ def _take(desk: Desk, of: str, value: Any) -> Work:
 
 
 def _suppression(desk: Desk, _: str, value: Any) -> Work:
-    return desk.work.with_suppression(round(number_given(value) / 100, 6))
+    share = number_given(value)
+    if not 0 <= share <= 100:
+        raise BadInput(f"{share:g} % of the people cannot be left out", hint="give a number from 0 to 100")
+    return desk.work.with_suppression(round(share / 100, 6))
 
 
 def _against(desk: Desk, _: str, value: Any) -> Work:
@@ -238,9 +241,13 @@ def show(desk: Desk, changed: bool) -> None:  # noqa: FBT001 - as every place
         desk.put("view", el("div", id="answer"), beside, el("div", id="kept"), el("div", id="lattice"))
     if not work.policy.promises and not work.policy.protections:
         raise BadInput("nothing is promised yet", hint="switch on a promise at the side")
-    release = released(desk)
+    try:
+        release = released(desk)
+    except Infeasible:
+        desk.put("answer", *_cannot(work))
+        raise
     desk.put("answer", *_answer(release))
-    desk.put("levels", *_levels(release))
+    desk.put("levels", *_levels(release, hidden=work.hidden))
     desk.put(
         "kept",
         card("What was promised, and what is kept", summary.scoreboard(summary.lines_of(release.verdict.outcomes))),
@@ -279,19 +286,31 @@ def _answer(release: Any) -> Iterator[Html]:
     )
 
 
-def _levels(release: Any) -> Iterator[Html]:
+def _cannot(work: Work) -> Iterator[Html]:
+    count = len(work.policy.promises) + len(work.policy.protections)
+    told = {1: "cannot keep it", 2: "cannot keep both"}.get(count, f"cannot keep all {count}")
+    yield el("h1", "What would be published", class_="unseen")
+    yield html.tiles(
+        html.tile(told, "nothing would be published: no combination of levels keeps what is promised", bad=True)
+    )
+
+
+def _levels(release: Any, *, hidden: bool) -> Iterator[Html]:
     """Of each column the levels that there are, by a value that many have, and which one is taken."""
     for name, level in release.plan.levels.items():
         hierarchy = release.hierarchies[name]
         example = next(value for value in hierarchy.rows if value is not None or len(hierarchy.rows) == 1)
-        steps = [_level(hierarchy, example, each, chosen=each == level) for each in range(hierarchy.height + 1)]
-        yield el("div", el("span", html.value(name)), el("ol", *steps), class_="ladder")
+        told = [
+            _level(hierarchy, example, each, chosen=each == level, hidden=hidden)
+            for each in range(hierarchy.height + 1)
+        ]
+        yield el("div", el("span", html.value(name)), el("ol", *told), class_="ladder")
 
 
-def _level(hierarchy: Any, example: Any, level: int, *, chosen: bool) -> Html:
+def _level(hierarchy: Any, example: Any, level: int, *, chosen: bool, hidden: bool) -> Html:
     label = hierarchy.label_of(example, level)
     told = el("i", "chosen: ", class_="unseen") if chosen else None
-    again = level > 0 and label == hierarchy.label_of(example, level - 1)
+    again = hidden or (level > 0 and label == hierarchy.label_of(example, level - 1))
     shown = el("small", f"level {level}") if again else html.value(label)
     return el("li", told, shown, class_="on" if chosen else None, title=f"level {level}")
 
@@ -354,6 +373,8 @@ def _price(found: Any) -> Iterator[Html]:
 
     yield el("h2", "What each promise costs")
     lead = f"By how much the {found.objective} would fall without it; all the others are kept."
+    if len(found.promises) > 1 and all(each.without.saves <= 0 for each in found.promises):
+        lead += " Here each asks for no more than the others together do."
     yield el("p", lead, class_="lead")
     yield rows(
         [
@@ -407,7 +428,7 @@ def _lattice(desk: Desk, release: Any) -> Html:
         cheapest = sorted(told.items(), key=lambda item: (item[0] not in keeping, item[1].value))
         rows = [_listed_node(point, keeps=levels in keeping) for levels, point in cheapest]
         head = ("levels", "verdict", "loss", "left out", "classes")
-        return card("Every combination of levels", html.table(head, rows, most=_MOST_DRAWN), lead=lead)
+        return card("Every combination of levels", html.table(head, rows, most=_MOST_LISTED), lead=lead)
     drawn = []
     for total in range(sum(max(nodes)) + 1):
         row = [

@@ -105,11 +105,20 @@ def show(desk: Desk, changed: bool) -> None:  # noqa: FBT001 - as every place
     desk.put(
         "what",
         el("h1", "What would be published"),
-        el("p", summary.answer(release.after), summary.kept(lines), class_="verdict"),
+        el("p", summary.answer(release.after, summary.Lens(public=work.hidden)), summary.kept(lines), class_="verdict"),
         summary.four_tiles(release.after),
-        card("What happens to each column", html.bullets(*releases.columns_in_words(release))),
+        card("What happens to each column", html.bullets(*_columns(release, hidden=work.hidden))),
         card("What it costs", html.bullets(*releases.costs_in_words(release))),
         card("What this does not promise", html.bullets(*report.not_promised(about))),
+    )
+
+
+def _columns(release: Any, *, hidden: bool) -> Iterator[str]:
+    """What becomes of each; hidden: without examples."""
+    if not hidden:
+        return releases.columns_in_words(release)
+    return (
+        f"{name}: level {level} of {release.hierarchies[name].height}." for name, level in release.plan.levels.items()
     )
 
 

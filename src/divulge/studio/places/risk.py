@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import divulge as dv
 from divulge import charts, metrics, values, views
-from divulge.errors import BadInput
+from divulge.errors import BadInput, DivulgeError
 from divulge.policy import judge
 from divulge.studio.desk import Desk
 from divulge.studio.places.place import (
@@ -25,6 +25,7 @@ from divulge.studio.places.place import (
     measured_before,
     needs_table,
     tick,
+    usual_metrics,
     void,
 )
 from divulge.studio.work import POLICY, TABLE, Work, role_flags
@@ -70,20 +71,20 @@ def _prior(desk: Desk, of: str, value: Any) -> Work:
     before = desk.work.document.get("adversary", {}).get("prior")
     others = {name: given for name, given in before.items() if name != of} if isinstance(before, dict) else {}
     path = str(value).strip()
-    return desk.work.with_adversary(prior={**others, **({of: path} if path else {})})
+    desk.work = desk.work.with_adversary(prior={**others, **({of: path} if path else {})})
+    measured_before(desk)  # a file that is not there, or does not fit, is refused before anything changes
+    return desk.work
 
 
 # --- controls ---------------------------------------------------------------------------------------------------------
 def _controls(desk: Desk, measured: Any) -> Iterator[Html]:
+    """Also where nothing could be measured, so that it can be mended."""
     work, her = desk.work, desk.work.policy.adversary
     yield el("h2", "The adversary knows")
-    yield el(
-        "p",
-        summary.listed(measured.settings["quasi_identifiers"]),
-        " of somebody, and that the person is in the table.",
-    )
+    yield el("p", summary.listed(work.names("quasi_identifiers")), " of somebody, and that the person is in the table.")
     yield labelled("and an empty cell", choice("nulls", _NULLS, her.nulls or ""))
-    for attribute, belief in measured.beliefs.items():
+    beliefs = {} if measured is None else measured.beliefs
+    for attribute in work.names("sensitive"):
         yield el("h2", "She believes of ", html.value(attribute))
         said = work.document.get("adversary", {}).get("prior")
         path = said.get(attribute, "") if isinstance(said, dict) else said or ""
@@ -92,8 +93,9 @@ def _controls(desk: Desk, measured: Any) -> Iterator[Html]:
         )
         yield labelled("beforehand", field, small="or a CSV file of values and their probabilities")
         ruled_out = set(_ruled_out(work).get(attribute, ()))
-        labels = sorted({*map(str, (each for each in belief.cells.domain.labels if each is not None)), *ruled_out})
-        if len(labels) <= _MOST_VALUES:
+        there = beliefs[attribute].cells.domain.labels if attribute in beliefs else ()
+        labels = sorted({*map(str, (each for each in there if each is not None)), *ruled_out})
+        if labels and len(labels) <= _MOST_VALUES and not work.hidden:
             ticks = [
                 tick("rule_out", html.value(label), on=label in ruled_out, of=json.dumps([attribute, label]))
                 for label in labels
@@ -123,15 +125,24 @@ def show(desk: Desk, changed: bool) -> None:  # noqa: FBT001 - as every place
     if not changed:
         beside = el("div", el("div", id="classes"), el("div", id="class"), class_="two")
         desk.put("view", el("div", id="answer"), beside, *(el("div", id=each) for each in ("kept", "known")))
-    measured = measured_before(desk)
+    try:
+        measured = measured_before(desk)
+    except DivulgeError:
+        desk.put("controls", *_controls(desk, None))
+        raise
     if not changed:
         desk.put("controls", *_controls(desk, measured))
     verdict = judge(measured, work.policy.promises) if promised and measured.survey is None else None
     lines_kept = summary.lines_of(verdict.outcomes) if verdict is not None else []
-    told = el("p", summary.answer(measured), summary.kept(lines_kept), class_="verdict")
+    lens = summary.Lens(public=work.hidden)
+    told = el("p", summary.answer(measured, lens), summary.kept(lines_kept), class_="verdict")
     desk.put("answer", el("h1", "What ", html.value(work.name), " tells"), told, summary.four_tiles(measured))
-    desk.put("classes", _classes(desk, measured, verdict))
-    desk.put("class", _one_class(desk, measured))
+    if work.hidden:  # a class is known by its values
+        desk.put("classes", card("Who is at risk", el("p", "The values are hidden.", class_="lead")))
+        desk.put("class")
+    else:
+        desk.put("classes", _classes(desk, measured, verdict))
+        desk.put("class", _one_class(desk, measured))
     if verdict is not None:
         lead = "Of the table as it came, before anything is made coarser."
         desk.put("kept", card("Against what is promised", summary.scoreboard(lines_kept), lead=lead))
@@ -169,16 +180,28 @@ def _classes(desk: Desk, measured: Any, verdict: Any) -> Html:
         picture = html.figure(charts.as_json((verdict or measured).chart()))
         drawn = el("div", picture, data_click="look", data_field="class")
     names = {at: name for name, at in _names(desk, measured).items()}
+    tells = {attribute: _leakage(measured, attribute) for attribute in measured.beliefs}
     rows = [
         [html.key_of(measured.contingency.class_key(at)), f"{int(measured.contingency.sizes[at]):,}",
+         *(words.number(float(numbers[at])) for each in tells.values() for numbers in each.values()),
          button("look", "look", value=names[at], label=f"look at {names[at]}")]
         for at in _worst(measured)
     ]  # fmt: skip
-    listed = el(
-        "details", el("summary", f"the {len(rows)} classes that tell most"), html.table(("class", "people", ""), rows)
-    )
+    told = [f"{name} of {values.visible(attribute)}" for attribute, each in tells.items() for name in each]
+    head = ("class", "people", *told, "")
+    listed = el("details", el("summary", f"the {len(rows)} classes that tell most"), html.table(head, rows))
     lead = "A class is everybody who looks alike to her. Click one to see what she learns about the people in it."
     return card("Who is at risk", drawn, listed, lead=lead)
+
+
+def _leakage(measured: Any, attribute: str) -> dict[str, Any]:
+    """What each class tells, by the metrics that are drawn, in words."""
+    drawn = [each for each in usual_metrics() if each.scope == "sensitive" and each.ranked]
+    units = {"bits": ", bits"}
+    return {
+        f"{words.metric_words(each.name)}{units.get(each.unit, '')}": measured.per_class(each.name, attribute)
+        for each in drawn
+    }
 
 
 def _one_class(desk: Desk, measured: Any) -> Html:
@@ -196,7 +219,9 @@ def _one_class(desk: Desk, measured: Any) -> Html:
     cards = [
         html.class_card(
             html.joined(("what is believed of ", html.value(attribute))),
-            "",
+            "; ".join(
+                f"{name}: {words.number(float(numbers[at]))}" for name, numbers in _leakage(measured, attribute).items()
+            ),
             [(each.value, each.before, each.after) for each in _shown(shares)],
         )
         for attribute, shares in found.shares.items()

@@ -26,7 +26,7 @@ from divulge.studio.places.place import (
     usual_metrics,
     void,
 )
-from divulge.studio.work import FILE, TABLE, Work
+from divulge.studio.work import FILE, ROLES, TABLE, Work
 from divulge.views import html, words
 
 _FIRST_ROWS = 12
@@ -56,6 +56,7 @@ _READ_SO = {
 }
 """Arguments of dv.read that are texts; what nobody says is found out."""
 _HEADERS = {"": None, "yes": True, "no": False}
+_KINDS = {"number": "numbers", "date": "dates", "boolean": "yes or no", "nested": "lists"}
 _IN_POLICIES = {"quasi_identifier": "quasi_identifiers"}
 _MEANINGS = {
     "quasi-identifier": "others may know it of a person: it is made coarser",
@@ -81,7 +82,7 @@ def _opened(desk: Desk, source: str, name: str) -> Work:
     before = Work() if desk.is_open else desk.work
     desk.work = Work(source=source, name=name, reading=before.reading, document=before.document, base=before.base)
     _ = desk.table
-    return desk.work if before.document else _with_suggestions(desk)
+    return _spread(desk, desk.work) if before.document else _with_suggestions(desk)
 
 
 def _open_file(desk: Desk, name: str, value: Any) -> Work:
@@ -115,7 +116,12 @@ def _open_policy(desk: Desk, name: str, value: Any) -> Work:
     except (OSError, ValueError) as error:  # also what is not UTF-8, or no path at all
         raise BadInput(f"{name or value} cannot be read as a policy file: {error}") from None
     desk.afresh = True
-    return desk.work.opening(text, base="" if name else str(Path(str(value)).parent))
+    return _spread(desk, desk.work.opening(text, base="" if name else str(Path(str(value)).parent)))
+
+
+def _spread(desk: Desk, work: Work) -> Work:
+    """Columns that a policy names by a pattern (zip*) are named one by one, as soon as the table is there."""
+    return work.spread(desk.table.names) if desk.is_open else work
 
 
 def _open_demo(desk: Desk, *_: Any) -> Work:
@@ -161,7 +167,19 @@ def _profile(desk: Desk) -> Any:
 
 
 def _set_role(desk: Desk, of: str, value: Any) -> Work:
-    return desk.work.with_role(of, str(value))
+    work = desk.work if value else desk.work.spread(desk.table.names, rest=True)  # "*" would give it its role again
+    return work.with_role(of, str(value))
+
+
+def _strangers(desk: Desk) -> list[str]:
+    """Columns that the policy names and the table does not have."""
+    return [name for name in desk.work.named if name not in desk.table.names]
+
+
+def _forget_strangers(desk: Desk, *_: Any) -> Work:
+    strange = _strangers(desk)
+    kept = {role: [name for name in desk.work.names(role) if name not in strange] for role in ROLES}
+    return desk.work.with_roles(kept)
 
 
 def _suggest(desk: Desk, *_: Any) -> Work:
@@ -199,7 +217,17 @@ def show(desk: Desk, changed: bool) -> None:  # noqa: FBT001 - as every place
     heading = el("h1", "Who knows what?")
     told = "A column that others may know finds a person; a sensitive one is what they would learn. Say which is which."
     notes = html.bullets(*(f"{in_words(note)}." for note in table.reading.notes)) if table.reading.notes else None
-    desk.put("view", heading, el("p", told, class_="verdict"), _tiles(desk), notes, _columns(desk), _rows(desk, table))
+    parts = (heading, el("p", told, class_="verdict"), _other_columns(desk), _tiles(desk), notes)
+    desk.put("view", *parts, _columns(desk), _rows(desk, table))
+
+
+def _other_columns(desk: Desk) -> Html | None:
+    if not (strange := _strangers(desk)):
+        return None
+    told = f"{len(strange)} columns that the policy names are not in this table: " if len(strange) > 1 else ""
+    told = told or "A column that the policy names is not in this table: "
+    taken = button("strangers", "Take them out of the policy" if len(strange) > 1 else "Take it out of the policy")
+    return el("div", joined_row(el("p", told, html.value(", ".join(strange)), "."), taken), class_="card warn")
 
 
 def _show_opening(desk: Desk) -> None:
@@ -236,8 +264,7 @@ def joined_row(*parts: Any) -> Html:
     return el("div", *parts, class_="row apart")
 
 
-def _dropping() -> Html:
-    told = f"or drop a file here, a table up to 200 MB or a {FILE}"
+def _dropping(told: str = f"or drop a file here, a table up to 200 MB or a {FILE}") -> Html:
     return el("label", told, void("input", type="file", name="file", class_="unseen"), class_="drop")
 
 
@@ -278,7 +305,7 @@ def _controls(desk: Desk) -> Iterator[Html]:
         yield button("rest", "Leave out what has no role")
     yield html.definitions(_MEANINGS)
     yield el("h2", "Policy")
-    yield _dropping()
+    yield _dropping(f"drop a {FILE} here, or another table")
 
 
 def _tiles(desk: Desk) -> Html:
@@ -316,7 +343,7 @@ def _column(desk: Desk, place: int, column: Any) -> Html:
     share = column.discrimination_rate
     return el(
         "tr",
-        el("th", html.value(column.column), el("small", column.type.lower()), scope="row"),
+        el("th", html.value(column.column), el("small", _kind(desk, column)), scope="row"),
         el("td", chosen, class_="role"),
         el("td", column.reason, class_="why"),
         el("td", meter(share, f"{words.percent(share)} of the bits"), class_="wide"),
@@ -324,6 +351,12 @@ def _column(desk: Desk, place: int, column: Any) -> Html:
         el("td", f"{column.nulls:,}", class_="num"),
         id=f"column-{place}",
     )
+
+
+def _kind(desk: Desk, column: Any) -> Html:
+    """What its values are, in a word; the engine's type for whoever points at it."""
+    kind = desk.table.column(column.column).kind
+    return el("span", _KINDS.get(kind, kind), title=column.type.lower())
 
 
 def _rows(desk: Desk, table: Any) -> Html:
@@ -347,6 +380,7 @@ PLACE = Place(
         "role": _set_role,
         "suggest": _suggest,
         "rest": _rest_left_out,
+        "strangers": _forget_strangers,
         "close": _close,
         "hidden": lambda desk, _, value: replace(desk.work, hidden=bool(value)),
     },
