@@ -31,12 +31,13 @@ from divulge.cli.options import (
     ReportOption,
     Text,
     Texts,
+    columns,
     new_app,
     takes_groups,
     tell,
     write_report,
 )
-from divulge.cli.program import columns, options_of, refuse_idle
+from divulge.cli.program import options_of, refuse_idle
 from divulge.cli.progress import progress_bar
 
 app = new_app()
@@ -115,33 +116,14 @@ def anatomize(
     model: ModelOptions,
     method: MethodOptions,
     ledger: LedgerOptions,
-    sensitive: Annotated[
-        Texts,
-        Option(
-            metavar="COLUMNS",
-            help="Sensitive column; it gets a table of its own. Repeatable.",
-            rich_help_panel="Roles",
-            autocompletion=columns,
-        ),
-    ] = None,
+    sensitive: Annotated[Texts, columns("Sensitive column; it gets a table of its own. Repeatable.")] = None,
     qi: Annotated[
         Texts,
-        Option(
-            metavar="COLUMNS",
-            rich_help_panel="Roles",
-            autocompletion=columns,
-            help="Quasi-identifier. If none is named: all columns but the sensitive ones, identifiers, and what looks like one.",
+        columns(
+            "Quasi-identifier. If none is named: all columns but the sensitive ones, identifiers, and what looks like one."
         ),
     ] = None,
-    identifier: Annotated[
-        Texts,
-        Option(
-            metavar="COLUMNS",
-            help="Column that names a person directly; it is left out.",
-            rich_help_panel="Roles",
-            autocompletion=columns,
-        ),
-    ] = None,
+    identifier: Annotated[Texts, columns("Column that names a person directly; it is left out.")] = None,
     leave_out: LeaveOutOption = None,
     plain: PlainOption = None,
     nulls: Annotated[

@@ -70,12 +70,7 @@ def compare(
         ),
     ] = None,
     target: Annotated[
-        options.Text,
-        Option(
-            metavar="COLUMN",
-            help="Also tell how well a model foretells this from each release.",
-            autocompletion=program.columns,
-        ),
+        options.Text, options.column("Also tell how well a model foretells this from each release.", panel=None)
     ] = None,
     attack: Annotated[
         int | None, Option(metavar="PEOPLE", help="Also attack so many people of the original in each table.", min=1)

@@ -43,10 +43,7 @@ HierarchiesOption = Annotated[
     ),
 ]
 TargetOption = Annotated[
-    options.Text,
-    Option(
-        metavar="COLUMN", help="Tell what is left, and how well a model foretells this.", autocompletion=program.columns
-    ),
+    options.Text, options.column("Tell what is left, and how well a model foretells this.", panel=None)
 ]
 _WRITING = ("out", "format_", "seed", "force")
 _SEARCHING = (

@@ -104,15 +104,7 @@ def _idle(*, out: Path | None, json_: bool) -> dict[str, tuple[str, ...]]:
 def build(
     context: typer.Context,
     table: TableOptions,
-    column: Annotated[
-        list[str],
-        Option(
-            metavar="COLUMNS",
-            help="The column; a name, a glob, or several with commas; repeatable.",
-            rich_help_panel="Roles",
-            autocompletion=program.columns,
-        ),
-    ],
+    column: Annotated[list[str], options.columns("The column; a name, a glob, or several with commas; repeatable.")],
     rules: RuleOptions,
     out: Annotated[
         Path | None,
@@ -154,23 +146,9 @@ def cut(
     context: typer.Context,
     table: TableOptions,
     column: Annotated[
-        str,
-        Option(
-            metavar="COLUMN",
-            help="The column of numbers or dates, or of text with --order COLUMN=LOW,..,HIGH.",
-            rich_help_panel="Roles",
-            autocompletion=program.columns,
-        ),
+        str, options.column("The column of numbers or dates, or of text with --order COLUMN=LOW,..,HIGH.")
     ],
-    about: Annotated[
-        str,
-        Option(
-            metavar="COLUMN",
-            help="The sensitive column that the ranges are to tell about.",
-            rich_help_panel="Roles",
-            autocompletion=program.columns,
-        ),
-    ],
+    about: Annotated[str, options.column("The sensitive column that the ranges are to tell about.")],
     adversary: options.BeliefOptions,
     policy: PolicyOptions,
     ranges: Annotated[
@@ -187,23 +165,9 @@ def cut(
         Option(metavar="POINTS", help="Cut only at these points: those of a finer level.", rich_help_panel="Search"),
     ] = None,
     beside: Annotated[
-        options.Text,
-        Option(
-            metavar="COLUMNS",
-            help="Quasi-identifiers published as they are beside the ranges.",
-            rich_help_panel="Roles",
-            autocompletion=program.columns,
-        ),
+        options.Text, options.columns("Quasi-identifiers published as they are beside the ranges.")
     ] = None,
-    against: Annotated[
-        options.Text,
-        Option(
-            metavar="COLUMNS",
-            help="Also tell the share lost of what these tell together.",
-            rich_help_panel="Roles",
-            autocompletion=program.columns,
-        ),
-    ] = None,
+    against: Annotated[options.Text, options.columns("Also tell the share lost of what these tell together.")] = None,
     out: Annotated[Path | None, Option(help="Where to write the hierarchy: a .csv file, or a folder.")] = None,
     to: ToOption = "arx",
     force: ForceOption = False,

@@ -82,23 +82,9 @@ def measure(
     released: ReleasedOption = None,
     released_of: ReleasedOfOption = None,
     about: Annotated[
-        options.Text,
-        Option(
-            metavar="COLUMN",
-            help="Any column, measured as if it were sensitive, with --given.",
-            rich_help_panel="Roles",
-            autocompletion=program.columns,
-        ),
+        options.Text, options.column("Any column, measured as if it were sensitive, with --given.")
     ] = None,
-    given: Annotated[
-        options.Texts,
-        Option(
-            metavar="COLUMNS",
-            help="The columns the adversary knows, with --about.",
-            rich_help_panel="Roles",
-            autocompletion=program.columns,
-        ),
-    ] = None,
+    given: Annotated[options.Texts, options.columns("The columns the adversary knows, with --about.")] = None,
     t: Annotated[
         float | None,
         Option(

@@ -127,51 +127,26 @@ def new_app() -> App:
 
 
 # --- options ----------------------------------------------------------------------------------------------------------
+def columns(told: str, *, metavar: str = "COLUMNS", panel: str | None = "Roles") -> Any:
+    """An option that names columns of the table, which complete as they are typed."""
+    return Option(metavar=metavar, help=told, rich_help_panel=panel, autocompletion=program.columns)
+
+
+column = functools.partial(columns, metavar="COLUMN")
+
+
 @dataclass(frozen=True)
 class RoleOptions:
     """Which columns play which part."""
 
     panel: ClassVar[str] = "Roles"
-    qi: Annotated[
-        Texts,
-        Option(
-            metavar="COLUMNS",
-            help="Quasi-identifier, which she may know: a name, a glob, several with commas.",
-            autocompletion=program.columns,
-        ),
-    ] = None
-    sensitive: Annotated[
-        Texts,
-        Option(
-            metavar="COLUMNS",
-            help="Sensitive column: what must not be learnt. As --qi.",
-            autocompletion=program.columns,
-        ),
-    ] = None
-    identifier: Annotated[
-        Texts,
-        Option(
-            metavar="COLUMNS",
-            help="Column that names a person directly; never a quasi-identifier. As --qi.",
-            autocompletion=program.columns,
-        ),
-    ] = None
-    person: Annotated[
-        Text,
-        Option(
-            metavar="COLUMN",
-            help="Column that tells people apart where one may own several rows.",
-            autocompletion=program.columns,
-        ),
-    ] = None
-    weight: Annotated[
-        Text,
-        Option(
-            metavar="COLUMN",
-            help="Survey weight: how many people of the population a row stands for.",
-            autocompletion=program.columns,
-        ),
-    ] = None
+    qi: Annotated[Texts, columns("Quasi-identifier, which she may know: a name, a glob, several with commas.")] = None
+    sensitive: Annotated[Texts, columns("Sensitive column: what must not be learnt. As --qi.")] = None
+    identifier: Annotated[Texts, columns("Column that names a person directly; never a quasi-identifier. As --qi.")] = (
+        None
+    )
+    person: Annotated[Text, column("Column that tells people apart where one may own several rows.")] = None
+    weight: Annotated[Text, column("Survey weight: how many people of the population a row stands for.")] = None
 
     def resolve(self, table: Table) -> dict[str, Any]:
         """The roles as keyword arguments of the library's functions."""
@@ -186,24 +161,8 @@ class RoleOptions:
         }
 
 
-LeaveOutOption = Annotated[
-    Texts,
-    Option(
-        metavar="COLUMNS",
-        help="Column not published that names nobody. As --qi; '*' is all the rest.",
-        rich_help_panel="Roles",
-        autocompletion=program.columns,
-    ),
-]
-PlainOption = Annotated[
-    Texts,
-    Option(
-        metavar="COLUMNS",
-        help="Column that may be published as it is, whatever it looks like. As --qi.",
-        rich_help_panel="Roles",
-        autocompletion=program.columns,
-    ),
-]
+LeaveOutOption = Annotated[Texts, columns("Column not published that names nobody. As --qi; '*' is all the rest.")]
+PlainOption = Annotated[Texts, columns("Column that may be published as it is, whatever it looks like. As --qi.")]
 
 
 @dataclass(frozen=True)

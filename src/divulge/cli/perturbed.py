@@ -8,8 +8,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 import divulge as dv
-from divulge.cli import program
-from divulge.cli.options import JsonOption, Text, new_app, tell
+from divulge.cli.options import JsonOption, Text, column, columns, new_app, tell
 
 app = new_app()
 
@@ -18,33 +17,11 @@ app = new_app()
 def perturbed(
     original: Annotated[str, Argument(metavar="ORIGINAL", help="The original table.")],
     published: Annotated[str, Argument(metavar="PUBLISHED", help="The published table.")],
-    columns: Annotated[
-        list[str],
-        Option(
-            metavar="COLUMNS",
-            help="Columns whose values were changed; names, globs or several with commas.",
-            rich_help_panel="Roles",
-            autocompletion=program.columns,
-        ),
-    ],
+    columns: Annotated[list[str], columns("Columns whose values were changed; names, globs or several with commas.")],
     sensitive: Annotated[
-        list[str] | None,
-        Option(
-            metavar="COLUMNS",
-            help="Attributes of the original about which the published values tell something.",
-            rich_help_panel="Roles",
-            autocompletion=program.columns,
-        ),
+        list[str] | None, columns("Attributes of the original about which the published values tell something.")
     ] = None,
-    key: Annotated[
-        Text,
-        Option(
-            metavar="COLUMN",
-            help="Column that says which rows belong together; by position if not given.",
-            rich_help_panel="Roles",
-            autocompletion=program.columns,
-        ),
-    ] = None,
+    key: Annotated[Text, column("Column that says which rows belong together; by position if not given.")] = None,
     epsilon: Annotated[
         float | None,
         Option(
