@@ -42,6 +42,11 @@ def as_text(label: Any) -> str | None:
     return str(int(label) if isinstance(label, float) and label.is_integer() else label)
 
 
+def several(names: str | AnyIterable[str] | None) -> tuple[str, ...]:
+    """One name or several, as somebody gave them."""
+    return (names,) if isinstance(names, str) else () if names is None else tuple(names)
+
+
 def counted(count: int, one: str, many: str) -> str:
     """A number with its noun.
 

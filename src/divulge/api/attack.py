@@ -127,7 +127,7 @@ def attack(
     her = adversary_in_force(adversary, kept.adversary)
     for names, why in _WITHOUT_EFFECT.items():
         her.refuse(names, why)
-    chosen = _chosen([attacks] if isinstance(attacks, str) else attacks)
+    chosen = _chosen(values.several(attacks))
     _refuse_idle(chosen, adversary, subsets=subsets, background=background, control=control, wrong=wrong or None)
     given = guard.GivenRoles(quasi_identifiers or knows or (), sensitive, identifier)
     opened = _open(release, kept, given, engine=engine)
@@ -365,8 +365,7 @@ def _recoded(release: publish.GeneralizedRelease) -> dict[str, answers.Meanings]
 
 def _open_anatomized(release: Any, sensitive: Names, *, engine: engines.EngineChoice) -> _Opened:
     found = manifests_of(release)
-    names = [sensitive] if isinstance(sensitive, str) else list(sensitive or ())
-    published = open_anatomized(release, sensitive=names, engine=choose_engine(engine))
+    published = open_anatomized(release, sensitive=values.several(sensitive), engine=choose_engine(engine))
     anatomy.check_groups(published)
     table = adversaries.put_together(published)
     if found is not None:

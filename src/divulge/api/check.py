@@ -244,8 +244,7 @@ def _roles_over(
         role: table.present(names) if role in several else names for role, names in kept.roles.items()
     }
     for role, names in given.named.items():
-        listed = (names,) if isinstance(names, str) else tuple(names)
-        asked[role] = (*listed, *asked.get(role, ())) if role in several else names
+        asked[role] = (*values.several(names), *asked.get(role, ())) if role in several else names
     theirs |= {"plain": (), "person": kept.roles.get("person")}
     if not given.person:
         asked.pop("person", None)
@@ -440,7 +439,7 @@ def check_anatomized(
     bounds = {"alpha": alpha, "beta": beta, "gamma": gamma, "delta": delta}
     given = {name: bound for name, bound in bounds.items() if bound is not None}
     model = anatomy.AlphaBetaGammaDelta(**{**promised_by(release), **given})
-    names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
+    names = values.several(sensitive)
     published = open_anatomized(release, sensitive=names, group=group, count=count, engine=choose_engine(engine))
     beside, joint = _beside(release, published, adversary_in_force(adversary), ledger)
     found = anatomy.measure_tables(joint, model)

@@ -369,7 +369,7 @@ def _shared_roles(
 def _refuse_different(roles: Mapping[str, Mapping[str, Any]]) -> None:
     """Numbers about different columns cannot be compared."""
     told = {
-        name: {role: sorted([each] if isinstance(each, str) else each) for role, each in given.items() if each}
+        name: {role: sorted(values.several(each)) for role, each in given.items() if each}
         for name, given in roles.items()
     }
     for name, given in told.items():

@@ -278,10 +278,10 @@ def disclose(
     for place, item in enumerate(opened, start=1):
         if item.name in [other.name for other in opened[: place - 1]]:
             item.name = f"{item.name} ({place})"
-    hidden = _listed(sensitive) or tuple(
+    hidden = values.several(sensitive) or tuple(
         dict.fromkeys(name for item in opened for name in item.roles.get("sensitive", ()))
     )
-    known = _listed(quasi_identifiers) or tuple(
+    known = values.several(quasi_identifiers) or tuple(
         dict.fromkeys(name for item in opened for name in item.columns if columns is None or name in columns)
     )
     levels = {} if hierarchies is None else load_hierarchies(hierarchies)
@@ -353,7 +353,3 @@ class _Opened:
         return composition.Disclosed.of_table(
             table, roles, name=self.name, opened=self.release, hierarchies=hierarchies
         )
-
-
-def _listed(names: Names) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names or ())

@@ -376,7 +376,7 @@ class Groundwork:
         found = search.pareto_front(
             original.people,
             self.rollup("full-domain"),
-            [metric] if isinstance(metric, str) else list(metric),
+            list(values.several(metric)),
             attribute=attribute,
             objective=objective,
             promises=policy.promises,

@@ -297,7 +297,7 @@ def _roles_that_are_there(table: Table, given: Mapping[str, Any]) -> dict[str, A
     """Columns that are not handed out are not named to the public, not even as those that are left out."""
 
     def there(names: Any) -> list[str]:
-        return [name for name in ([names] if isinstance(names, str) else names or ()) if table.has(name)]
+        return [name for name in values.several(names) if table.has(name)]
 
     hidden = ("identifier", "leave_out")
     found: dict[str, Any] = {name: there(it) if name in hidden else it for name, it in given.items()}

@@ -193,12 +193,12 @@ def _class_values(given: list[str], names: list[str]) -> dict[str, str]:
     """The value of each quasi-identifier; a name may hold = itself, and then the longest one is meant."""
     found: dict[str, str] = {}
     for text in given:
-        name = max((name for name in names if text.startswith(f"{name}=")), key=len, default=text.partition("=")[0])
-        if "=" not in text:
+        name, sign, value = options.parted(text, names)
+        if not sign:
             raise BadInput(f"--class {text} does not say COLUMN=VALUE", hint=f"for example --class {names[0]}=...")
         if name in found:
             raise BadInput(f"--class names {name!r} twice", hint="a class has one value of each quasi-identifier")
-        found[name] = text[len(name) + 1 :]
+        found[name] = value
     return found
 
 

@@ -269,14 +269,14 @@ def pairs(given: list[str], option: str, columns: Sequence[str] = ()) -> dict[st
     """COLUMN=SOMETHING, repeated, as a mapping."""
     found: dict[str, str] = {}
     for text in given:
-        name, sign, value = _parted(text, columns)
+        name, sign, value = parted(text, columns)
         if not sign or not value:
             raise BadInput(f"{option} {text!r} does not have the form COLUMN=...")
         found[name] = value
     return found
 
 
-def _parted(text: str, columns: Sequence[str]) -> tuple[str, str, str]:
+def parted(text: str, columns: Sequence[str]) -> tuple[str, str, str]:
     """Before and after the "=": the longest known column that the text begins with, else all before the first one."""
     known = [name for name in columns if text.startswith(f"{name}=")]
     if not known:
@@ -289,7 +289,7 @@ def _values(given: list[str], columns: Sequence[str]) -> list[str] | dict[str, l
     """COLUMN=VALUE, repeated, by column; as it is where no column is known to be meant, for the library to refuse."""
     found: dict[str, list[str]] = {}
     for text in given:
-        name, sign, value = _parted(text, columns)
+        name, sign, value = parted(text, columns)
         if not sign:
             return given
         found.setdefault(name, []).append(value)

@@ -468,7 +468,7 @@ def table_leakage(
         [('Alice', 1.0)]
     """
     measure = measure or Measure()
-    labels = [quasi_identifiers] if isinstance(quasi_identifiers, str) else list(quasi_identifiers)
+    labels = values.several(quasi_identifiers)
     rows = [record.kept(lambda attribute: bool(attribute.value.strip("*"))) for record in from_rows(release)]
     for label in labels:
         if not any(label in record.value_sets for record in rows):

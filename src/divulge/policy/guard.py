@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from divulge import values
 from divulge.errors import BadInput, listed
 from divulge.policy import recognize as recognize  # noqa: PLC0414 - profile asks it here, where the rest is asked
 from divulge.table import Column, Names, Roles, Table, resolve_roles
@@ -136,19 +137,17 @@ def roles_in_force(table: Table, policy: Mapping[str, Any], given: GivenRoles) -
         told = f"the policy counts people by {owner!r}, and {table.source} has no such column: a class may hold one person many times"
         raise BadInput(told, hint="Check the table before that column is left out, or take `person` out to count rows")
     # All the rest, by a glob, is what has no role in the policy either.
-    exact = {role: [name for name in _texts(by_role[role]) if table.has(name)] for role in ("leave_out", "plain")}
+    exact = {
+        role: [name for name in values.several(by_role[role]) if table.has(name)] for role in ("leave_out", "plain")
+    }
     by_hand = resolve_roles(table, **{name: value for name, value in (asked | exact).items() if name != "person"}).named
     roles = dict(policy)
     for role in ("identifier", "leave_out", "plain"):
         kept = (name for name in table.present(roles.get(role)) if name not in by_hand)
-        roles[role] = [*_texts(by_role[role]), *kept]
+        roles[role] = [*values.several(by_role[role]), *kept]
     for role, value in asked.items():
         roles[role] = roles[role] if role in ("identifier", "leave_out", "plain") else value
     return resolve_roles(table, **roles, declared=True)
-
-
-def _texts(names: Names) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else () if names is None else tuple(names)
 
 
 def _known(table: Table, policy: Mapping[str, Any]) -> set[str] | None:

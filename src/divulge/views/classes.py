@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from divulge import metrics, results
-from divulge.views.words import bullet, class_name, grid, heading, number, people, percent
+from divulge.views.words import bullet, cell, class_name, grid, heading, number, people, percent
 
 
 def _about(attribute: str | None) -> str:
@@ -82,7 +82,7 @@ def repair_text(found: metrics.Repair) -> RenderableType:
     before = (number(found.itpr), number(found.discrimination_rate), f"{found.people_at_worst:,}")
     table.add_row("", "as it is", "", "", *before)
     for place, step in enumerate(found.steps, start=1):
-        done = "left out" if step.column is None else f"{step.column} becomes {_value(step.instead)}"
+        done = "left out" if step.column is None else f"{step.column} becomes {cell(step.instead)}"
         numbers = (number(step.itpr), number(step.discrimination_rate), f"{step.people_at_worst:,}")
         table.add_row(f"{place}.", class_name(step.key), f"{step.people:,}", done, *numbers)
     changed = people(sum(step.people for step in found.steps))
@@ -165,7 +165,3 @@ def independence_rows(found: metrics.Independence) -> results.Rows:
         for place, other in enumerate(found.names)
         if place != at
     ]
-
-
-def _value(value: Any) -> str:
-    return "null" if value is None else str(value)

@@ -18,6 +18,7 @@ from divulge.metrics import Measurement
 from divulge.policy import Outcome, Verdict, guard
 from divulge.views.words import (
     bullet,
+    cell,
     class_name,
     classes,
     grid,
@@ -329,7 +330,7 @@ def one_class_text(found: metrics.OneClass) -> RenderableType:
     for attribute, shares in found.shares.items():
         table = grid(attribute, "before", "in this class", "", right=[1, 2])
         for shift in sorted(shares, key=lambda shift: (-shift.after, -shift.before)):
-            table.add_row(_value(shift.value), percent(shift.before), percent(shift.after), _change(shift))
+            table.add_row(cell(shift.value), percent(shift.before), percent(shift.after), _change(shift))
         parts += [heading(f"What is believed of {attribute}"), table]
     for about in [None, *found.shares]:
         table = grid("metric", "value", "unit", right=[1])
@@ -528,18 +529,14 @@ def _sentence(
         return f"{parts[0]}: {attribute} is as in the prior."
     top = over[0] if over else None
     if top is not None and top.after == 1.0:
-        parts.append(f"everybody has {attribute}={_value(top.value)}, against {percent(top.before)} before")
+        parts.append(f"everybody has {attribute}={cell(top.value)}, against {percent(top.before)} before")
     elif top is not None:
         shown = "; ".join(
-            f"{_value(shift.value)} from {percent(shift.before)} to {percent(shift.after)}" for shift in over[:_SHOWN]
+            f"{cell(shift.value)} from {percent(shift.before)} to {percent(shift.after)}" for shift in over[:_SHOWN]
         )
         parts.append(f"{attribute} rises: {shown}")
     if ruled_out and not (top is not None and top.after == 1.0):
-        names = ", ".join(_value(shift.value) for shift in ruled_out[:_SHOWN])
+        names = ", ".join(cell(shift.value) for shift in ruled_out[:_SHOWN])
         more = f" and {len(ruled_out) - _SHOWN} more" if len(ruled_out) > _SHOWN else ""
         parts.append(f"an observer can rule out {names}{more}")
     return f"{parts[0]}: {'; '.join(parts[1:])}."
-
-
-def _value(value: Any) -> str:
-    return "null" if value is None else str(value)

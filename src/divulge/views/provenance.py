@@ -68,7 +68,7 @@ def how_made(report: Report) -> Html:
     for role in ROLES:
         names = settings.get(role) or (document or {}).get("roles", {}).get(role)
         if names:
-            told[role.replace("_", " ")] = summary.listed([names] if isinstance(names, str) else list(names))
+            told[role.replace("_", " ")] = summary.listed(values.several(names))
     if measured is not None:
         told["adversary"] = settings_sentence(_value_free(settings) if report.public else settings)
     if isinstance(report.found, attacks.AttackResult):
@@ -124,7 +124,7 @@ def _roles(report: Report) -> dict[str, list[str]]:
     elif isinstance(report.found, AnatomizedRelease):
         told = {role: getattr(report.found.roles, role, ()) for role in ROLES}
     found = {role: told.get(role) for role in ROLES}
-    return {role: [names] if isinstance(names, str) else list(names) for role, names in found.items() if names}
+    return {role: list(values.several(names)) for role, names in found.items() if names}
 
 
 def _command(report: Report) -> str:

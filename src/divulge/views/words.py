@@ -60,6 +60,11 @@ def number(value: float) -> str:
     return f"{value:.4g}"
 
 
+def cell(value: Any) -> str:
+    """A value of a table."""
+    return "null" if value is None else str(value)
+
+
 def metric_words(name: str) -> str:
     """The name of a metric as people write it.
 
