@@ -12,13 +12,14 @@ from typer import Option
 
 import divulge as dv
 from divulge import results
-from divulge.cli.generalize import TargetOption
 from divulge.cli.given import (
     READING,
+    ForceOption,
     LedgerOptions,
     ReleasedOfOption,
     ReleasedOption,
     TableOptions,
+    TargetOption,
     held_already,
     turn_of,
 )
@@ -171,7 +172,7 @@ def anatomize(
         bool, Option("--advise", help="Instead: which bounds the table allows in 1 to 4 tables, and what they cost.")
     ] = False,
     dry_run: Annotated[bool, Option("--dry-run", help="Divide, group and report; write nothing.")] = False,
-    force: Annotated[bool, Option("--force", help="Replace the release that is there.")] = False,
+    force: ForceOption = False,
     chart: ChartOption = None,
     report: ReportOption = None,
     json_: JsonOption = False,

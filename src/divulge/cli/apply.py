@@ -10,7 +10,7 @@ import typer
 from typer import Argument, Option
 
 import divulge as dv
-from divulge.cli.given import LedgerOptions, ReleasedOption, TableOptions
+from divulge.cli.given import ForceOption, LedgerOptions, ReleasedOption, TableOptions
 from divulge.cli.options import JsonOption, new_app, takes_groups, tell
 
 app = new_app()
@@ -49,7 +49,7 @@ def apply(
         int | None, Option(help="Fixes the order of the rows, for tests; a fresh secret if not given.", min=0)
     ] = None,
     released: ReleasedOption = None,
-    force: Annotated[bool, Option("--force", help="Replace the release that is there.")] = False,
+    force: ForceOption = False,
     json_: JsonOption = False,
 ) -> None:
     """Publish new rows as an earlier release was published, if both together still keep its promises (else exit code 1).

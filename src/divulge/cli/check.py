@@ -16,7 +16,6 @@ import divulge as dv
 from divulge import results
 from divulge.api.query import is_anatomized
 from divulge.cli import options, program
-from divulge.cli.compare import SeveralTables
 from divulge.cli.given import (
     InForce,
     LedgerOptions,
@@ -24,6 +23,7 @@ from divulge.cli.given import (
     PrivateOption,
     ReleasedOfOption,
     ReleasedOption,
+    SeveralTables,
     SuppressionOptions,
     TableOptions,
     held_already,

@@ -3,52 +3,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer import Argument, Option
+from typer import Option
 
 import divulge as dv
-from divulge import publish, results
+from divulge import results
 from divulge.api.query import is_anatomized
 from divulge.cli import options, program
-from divulge.cli.given import ABOUT_ENGINE, SuppressionOptions, TableOptions, table_or_release
+from divulge.cli.given import SeveralTables, SuppressionOptions, table_or_release
 from divulge.cli.options import ChartOption, PageOption, Pictures
 
 app = options.new_app()
 _NOTHING_GENERALIZED = "with several tables: nothing is generalized"
-
-
-@dataclass(frozen=True)
-class SeveralTables(TableOptions):
-    """Where the tables are, and how they are read."""
-
-    source: Annotated[  # type: ignore[assignment]
-        list[str],
-        Argument(
-            metavar="TABLE...",
-            help="Tables as `divulge measure` reads them, and folders of releases; the first is the reference.",
-        ),
-    ]
-
-    def each(self) -> list[TableOptions]:
-        """One by one; how tables are read says nothing about releases among them, which say so themselves."""
-        releases = [(Path(source) / publish.NAME).is_file() for source in self.source]
-        told = {item.name: getattr(self, item.name) for item in fields(self) if item.name != "source"}
-        reading = told if all(releases) else {name: told[name] for name in told if name in ABOUT_ENGINE}
-        return [
-            TableOptions(source=source, **(reading if release else told))
-            for source, release in zip(self.source, releases, strict=True)
-        ]
-
-    def opened(self) -> list[Any]:
-        """All of them."""
-        return [
-            table.source if is_anatomized(table.source) else table_or_release(table, private=False)
-            for table in self.each()
-        ]
 
 
 @app.command()
@@ -95,7 +63,10 @@ def compare(
         program.refuse_idle(context, {"without --attack: nobody is drawn": ("seed",)})
     if len(tables.source) > 1:
         program.refuse_idle(context, {_NOTHING_GENERALIZED: ("leave_out", "plain")})
-    opened = tables.opened()
+    opened = [
+        table.source if is_anatomized(table.source) else table_or_release(table, private=False)
+        for table in tables.each()
+    ]
     first = next((each.table for each in opened if not isinstance(each, str)), None)
     named = {} if first is None else roles.resolve(first) | options.GuardOptions(leave_out, plain).resolve(first)
     her = suppression.added_to(adversary.resolve(() if first is None else first.names))

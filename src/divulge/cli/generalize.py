@@ -15,36 +15,30 @@ from divulge import results, search
 from divulge.belief import Adversary
 from divulge.cli import options, program
 from divulge.cli.given import (
+    ForceOption,
+    HierarchiesOption,
     InForce,
     LedgerOptions,
     PolicyOptions,
     ReleasedOfOption,
     ReleasedOption,
     TableOptions,
+    TargetOption,
     held_already,
+    levels_and_adversary,
     policy_of,
     turn_of,
 )
 from divulge.cli.options import ChartOption, Makers, Pictures, ReportOption, write_report
 from divulge.cli.progress import progress_bar
-from divulge.policy import Policy, Promise
+from divulge.policy import Promise
 
 app = options.new_app()
 FormatOption = Annotated[
     Literal["csv", "parquet", "arrow"] | None,
     Option("--format", help="As it came, else Parquet. Spark writes no Arrow."),
 ]
-ForceOption = Annotated[bool, Option("--force", help="Replace the release that is there.")]
 SeedOption = Annotated[int | None, Option(help="Fixes the order of the rows, for tests; else a secret.", min=0)]
-HierarchiesOption = Annotated[
-    Path | None,
-    Option(
-        metavar="DIR", help="Folder of <column>.csv; or --hierarchy 'age={intervals=[5]}'.", rich_help_panel="Search"
-    ),
-]
-TargetOption = Annotated[
-    options.Text, options.column("Tell what is left, and how well a model foretells this.", panel=None)
-]
 _WRITING = ("out", "format_", "seed", "force")
 _SEARCHING = (
     "method",
@@ -228,18 +222,3 @@ def _report_on(release: Any, in_force: InForce, her: Adversary, flags: tuple[str
         "options": flags,
     }
     return replace(made, policy=in_force.file, made_from=replace(made.made_from, **again))
-
-
-def levels_and_adversary(
-    opened: Any, policy: Policy, given: dict[str, Any], *, hierarchies: Path | None, adversary: options.BeliefOptions
-) -> tuple[dict[str, Any], Adversary]:
-    """Hierarchies of quasi-identifiers, and the adversary with the taxonomies of sensitive columns."""
-    from divulge.hierarchy import load_hierarchies
-    from divulge.table import resolve_roles
-
-    names = given["quasi_identifiers"] or policy.roles.get("quasi_identifiers", ())
-    columns = resolve_roles(opened, quasi_identifiers=names, declared=True).quasi_identifiers
-    one_by_one = adversary.hierarchies(opened.names)
-    found: dict[str, Any] = {} if hierarchies is None else dict(load_hierarchies(hierarchies, columns=columns))
-    found |= {name: spec for name, spec in one_by_one.items() if name in columns}
-    return found, adversary.resolve(opened.names, levels_of=columns)

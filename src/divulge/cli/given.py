@@ -130,6 +130,31 @@ ABOUT_ENGINE = ("engine", "memory_limit", "temp_directory", "master", "remote")
 READING = tuple(option.name for option in fields(TableOptions) if option.name not in ("source", *ABOUT_ENGINE))
 
 
+@dataclass(frozen=True)
+class SeveralTables(TableOptions):
+    """Where the tables are, and how they are read."""
+
+    source: Annotated[  # type: ignore[assignment]
+        list[str],
+        Argument(
+            metavar="TABLE...",
+            help="Tables as `divulge measure` reads them, and folders of releases; the first is the reference.",
+        ),
+    ]
+
+    def each(self) -> list[TableOptions]:
+        """One by one; how tables are read says nothing about releases among them, which say so themselves."""
+        from divulge import publish
+
+        releases = [(Path(source) / publish.NAME).is_file() for source in self.source]
+        told = {item.name: getattr(self, item.name) for item in fields(self) if item.name != "source"}
+        reading = told if all(releases) else {name: told[name] for name in told if name in ABOUT_ENGINE}
+        return [
+            TableOptions(source=source, **(reading if release else told))
+            for source, release in zip(self.source, releases, strict=True)
+        ]
+
+
 # --- policies ---------------------------------------------------------------------------------------------------------
 # The policy of a command: the file that is named, else the `divulge.toml` of the project, with what is given by hand before it.
 # A gate must not depend on a file that somebody else left about. So the search for `divulge.toml` goes upwards from the current folder and
@@ -311,6 +336,34 @@ class SuppressionOptions:
             raise BadInput(f"--as {self.as_} has no effect without --suppressed", hint="name what stands in such cells")
         given: Any = dict.fromkeys(self.suppressed or (), self.as_) or None
         return replace(adversary, suppressed=given)
+
+
+# --- publishing -------------------------------------------------------------------------------------------------------
+ForceOption = Annotated[bool, Option("--force", help="Replace the release that is there.")]
+HierarchiesOption = Annotated[
+    Path | None,
+    Option(
+        metavar="DIR", help="Folder of <column>.csv; or --hierarchy 'age={intervals=[5]}'.", rich_help_panel="Search"
+    ),
+]
+TargetOption = Annotated[
+    options.Text, options.column("Tell what is left, and how well a model foretells this.", panel=None)
+]
+
+
+def levels_and_adversary(
+    opened: Any, policy: Policy, given: dict[str, Any], *, hierarchies: Path | None, adversary: options.BeliefOptions
+) -> tuple[dict[str, Any], dv.Adversary]:
+    """Hierarchies of quasi-identifiers, and the adversary with the taxonomies of sensitive columns."""
+    from divulge.hierarchy import load_hierarchies
+    from divulge.table import resolve_roles
+
+    names = given["quasi_identifiers"] or policy.roles.get("quasi_identifiers", ())
+    columns = resolve_roles(opened, quasi_identifiers=names, declared=True).quasi_identifiers
+    one_by_one = adversary.hierarchies(opened.names)
+    found: dict[str, Any] = {} if hierarchies is None else dict(load_hierarchies(hierarchies, columns=columns))
+    found |= {name: spec for name, spec in one_by_one.items() if name in columns}
+    return found, adversary.resolve(opened.names, levels_of=columns)
 
 
 # --- ledgers ----------------------------------------------------------------------------------------------------------

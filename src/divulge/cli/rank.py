@@ -10,8 +10,7 @@ from typer import Option
 
 import divulge as dv
 from divulge.cli import options, program
-from divulge.cli.generalize import HierarchiesOption, levels_and_adversary
-from divulge.cli.given import TableOptions, policy_of
+from divulge.cli.given import HierarchiesOption, TableOptions, levels_and_adversary, policy_of
 from divulge.cli.options import ChartOption, Pictures
 from divulge.cli.progress import progress_bar
 from divulge.errors import BadInput
