@@ -98,7 +98,7 @@ BUDGETS: dict[str, Budget] = {
     "search": Budget(14, 3725, 20),
     "anatomy": Budget(13, 4709, 51),
     "publish": Budget(12, 2649, 42),
-    "answers": Budget(8, 1892, 22),
+    "answers": Budget(8, 1892, 20),
     "dossier": Budget(13, 4506, 66),
     "composition": Budget(5, 1357, 10),
     "attacks": Budget(14, 3734, 16),

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from divulge.answers import Estimate, GeneralizedSource, Labels, estimate
+from divulge.answers import Estimate, GeneralizedSource, estimate
+from divulge.answers.labels import Labels
 from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput
 from divulge.table import read

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 import divulge as dv
-from divulge.answers import Ends, Meanings, fits
+from divulge.answers import Meanings, fits
+from divulge.answers.meaning import Ends
 from divulge.attacks import Matcher
 from divulge.engines import DuckDBEngine, SparkEngine
 from divulge.table import Table
