@@ -158,7 +158,7 @@ def in_turns(
                 taken[name].append(run(works[name], folder))
             except Failed as reason:
                 if name == next(iter(works)):
-                    raise
+                    raise Failed(f"{name}: {reason}") from reason
                 failed[name] = str(reason)
                 del taken[name]
         if (time.perf_counter() - began) * (turn + 1) / turn > seconds:

@@ -63,7 +63,8 @@ def line_of(row: Mapping[str, Any]) -> str:
 def fit_line(row: Mapping[str, Any]) -> str:
     """A fit as one line."""
     exponent = f"n^{_spread(row['exponent'])}" if "exponent" in row else "no fit"
-    return f"{row['work']}, {row['name']}: {exponent}, between the largest {row.get('last', float('nan')):.2f}"
+    last = f", between the largest {row['last']:.2f}" if "last" in row else ""
+    return f"{row['work']}, {row['name']}: {exponent}{last}"
 
 
 def _seconds(spread: Iterable[float]) -> str:

@@ -99,7 +99,7 @@ def test_a_work_that_fails_takes_no_other_with_it_unless_they_stand_beside_it(tm
     taken, failed = in_turns({"bare": good, "limited": bad, "free": good}, tmp_path, runs=2, run=fail)
     assert {name: len(samples) for name, samples in taken.items()} == {"bare": 2, "free": 2}
     assert failed == {"limited": "out of memory"}
-    with pytest.raises(Failed):
+    with pytest.raises(Failed, match=r"^bare: out of memory$"):
         in_turns({"bare": bad, "free": good}, tmp_path, runs=2, run=fail)
 
 
@@ -205,6 +205,9 @@ def test_a_fit_takes_all_runs_and_shows_medians() -> None:
     assert fit["sizes"] == {10: 0.2, 100: 2.0, 1000: 20.0}
     assert fit["last"] == pytest.approx(1.0)
     assert fit["exponent"] == exponent_of([(100, 1.0), (100, 3.0), (100, 2.0), (10, 0.2), (1000, 20.0)])
+    assert page.fit_line(fit).endswith("), between the largest 1.00")
+    (alone,) = fits_of("growth", {("measure", "texts"): {10: [0.2]}})
+    assert page.fit_line(alone) == "measure, texts: no fit"
 
 
 # --- What is run --------------------------------------------------------------------------------------------------------
