@@ -16,7 +16,7 @@ import pytest
 
 import divulge as dv
 from divulge.studio.desk import Desk
-from divulge.studio.places import PLACES, place_named
+from divulge.studio.places import PLACES, place_named, promises
 from divulge.studio.places.place import measured_before
 from divulge.studio.work import Work
 
@@ -97,6 +97,21 @@ def test_a_slider_that_moves_for_long_loses_neither_the_table_nor_what_is_slow_t
         assert told(desk, "promises", ("bound", "k_anonymity", bound / 40), shown=True) == []
     assert desk.table is table
     assert measured_before(desk) is before
+
+
+def test_every_combination_of_columns_that_are_kept_or_dropped_is_what_it_says(desk: Desk) -> None:
+    """Not one of the levels that the columns could have: the release is among them, with its loss, and nothing costs less."""
+    assert told(desk, "promises", ("method", "", "columns"), shown=True) == []
+    release = promises.released(desk)
+    for found in (promises._front(desk, "entropy_leakage"), promises._kept_nodes(desk, "entropy_leakage")):  # noqa: SLF001
+        losses = {tuple(point.levels.items()): point.value for point in found.points}
+        assert {level for levels in losses for _, level in levels} == {0, 1}
+        assert losses[tuple(release.plan.levels.items())] == pytest.approx(release.plan.value)
+    assert min(losses.values()) == pytest.approx(release.plan.value)
+    assert told(desk, "promises", ("method", "", "full-domain"), shown=True) == []
+    kept = promises._kept_nodes(desk, "entropy_leakage")  # noqa: SLF001
+    levels = [level for point in kept.points for level in point.levels.values()]
+    assert max(levels) > 1
 
 
 def test_a_page_of_another_studio_goes_on_as_far_as_it_can(desk: Desk, tmp_path: Path) -> None:

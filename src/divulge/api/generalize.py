@@ -366,16 +366,17 @@ class Groundwork:
         *,
         attribute: str | None = None,
         objective: search.ObjectiveName | search.UserFunction = "loss",
+        method: Literal["full-domain", "columns"] = "full-domain",
         announce: Callable[[Mapping[str, Suggestion]], None] | None = None,
     ) -> search.Front:
-        """Every combination of levels that keeps a policy of these roles."""
+        """Every combination of the levels of a method that keeps a policy of these roles."""
         original, before = self.counted
-        _, suggestions = self.levels("full-domain")
+        _, suggestions = self.levels(method)
         if suggestions and announce is not None:
             announce(suggestions)
         found = search.pareto_front(
             original.people,
-            self.rollup("full-domain"),
+            self.rollup(method),
             list(values.several(metric)),
             attribute=attribute,
             objective=objective,

@@ -149,9 +149,9 @@ def _all_nodes(desk: Desk, against: str, policy: Policy) -> Any:
     def looked() -> Any:
         ground = _ground(desk)
         desk.progress("looking at every combination of levels")
-        return ground.tradeoff(policy, against)
+        return ground.tradeoff(policy, against, method="columns" if policy.method == "columns" else "full-domain")
 
-    kept = f"{policy.promises} {policy.protections} {policy.suppression}"
+    kept = f"{policy.method} {policy.promises} {policy.protections} {policy.suppression}"
     return desk.by_policy("nodes", looked, *_BOUNDS, about=(against, kept))
 
 
