@@ -27,6 +27,8 @@ MARKS = {"needs_spark": "spark", "postgres": "server"}
 """Fixtures, and the mark of the tests that ask for them, be it through other fixtures."""
 TOGETHER = ("cluster", "needs_spark", "postgres")
 """What starts slowly and is started once for all files: tests that ask for it run in one process, where others run side by side."""
+LONGEST = ("cluster", "needs_spark", "browser")
+"""How the names of the groups begin that take longest."""
 ELSEWHERE = frozenset({"spark", "server", "public_data", "slow"})
 """What `make quick` leaves out."""
 FEW_EXAMPLES = 5
@@ -41,7 +43,8 @@ settings.register_profile("quick", max_examples=FEW_EXAMPLES)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     """Mark tests by what they need, so that nobody has to remember to, and keep together what shares a Spark or a server.
 
-    Side by side, what takes long comes first: one test of half a minute that begins last would keep all other processes waiting.
+    Side by side, what takes long comes first: tests that share a Spark or a browser, which only one process runs, then other groups and
+    what is slow. One that begins last would keep all other processes waiting.
     """
     quick = config.getoption("--hypothesis-profile") == "quick"
     for item in items:
@@ -57,7 +60,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         _keep_few_cases(config, items)
     yield
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: not {"xdist_group", "slow"} & {mark.name for mark in item.iter_markers()})
+        items.sort(key=_place)
+
+
+def _place(item: pytest.Item) -> int:
+    """How early a test begins."""
+    group = item.get_closest_marker("xdist_group")
+    if group is not None and group.args[0].startswith(LONGEST):
+        return 0
+    return 1 if group is not None or item.get_closest_marker("slow") else 2
 
 
 def _group(item: pytest.Function, asked: set[str]) -> str | None:
@@ -221,6 +232,8 @@ def spark_session(needs_spark: None) -> Iterator[SparkEngine]:  # noqa: ARG001 -
     gateway = context._gateway  # noqa: SLF001 - pyspark leaves it open
     assert gateway is not None
     gateway.shutdown()  # else its thread outlives the interpreter, with all that it can reach
+    gateway.proc.stdin.close()  # Java's word to end
+    gateway.proc.wait()
 
 
 @pytest.fixture
