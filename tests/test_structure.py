@@ -88,7 +88,7 @@ BUDGETS: dict[str, Budget] = {
     "results": Budget(1, 260, 0),
     "private_folder": Budget(1, 94, 0),
     "hierarchy": Budget(4, 1099, 19),
-    "engines": Budget(11, 2535, 14),
+    "engines": Budget(11, 2555, 14),
     "table": Budget(15, 3189, 16),
     "count": Budget(7, 1596, 25),
     "belief": Budget(4, 1252, 12),

@@ -97,12 +97,18 @@ def test_a_memory_limit_that_is_too_small(people: str, tmp_path: Path) -> None:
     assert_nothing_is_left(found, folder, "a memory limit of 1MB is too small")
 
 
-def test_no_room_to_spill_to(people: str, small_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("limit", "told"), [("10MB", "memory ran out: failed to offload"), ("20MB", "No space left on device")]
+)
+def test_no_room_to_spill_to(
+    people: str, small_disk: Path, monkeypatch: pytest.MonkeyPatch, limit: str, told: str
+) -> None:
+    """Neither for what a statement spills nor for what it keeps."""
     for part in ("FIXED", "SMALLEST"):
         monkeypatch.setattr(within_memory, part, 0)  # so that a small table is too large
-    limits = ("--memory-limit", "20MB", "--temp-directory", str(small_disk))
+    limits = ("--memory-limit", limit, "--temp-directory", str(small_disk))
     found = run_cli("measure", people, "--qi", "age,note", "--sensitive", "disease", "--json", *limits)
-    assert_nothing_is_left(found, small_disk, "memory ran out: failed to offload")
+    assert_nothing_is_left(found, small_disk, told)
 
 
 def test_memory_of_python_that_runs_out(monkeypatch: pytest.MonkeyPatch) -> None:

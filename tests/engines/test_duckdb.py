@@ -65,6 +65,19 @@ def test_options(tmp_path: Path) -> None:
     assert setting(ENGINE, "preserve_insertion_order") == "false"
 
 
+def test_a_memory_limit_leaves_each_thread_what_duckdb_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    wanted = {
+        "300MB": "1",
+        "698MB": "1",
+        "702MB": "2",
+        "1300MB": "4",
+        "4GB": "4",
+    }  # of half of what is above 200 MB, 125 each
+    assert {limit: setting(DuckDBEngine(memory_limit=limit), "threads") for limit in wanted} == wanted
+    assert setting(DuckDBEngine(memory_limit="300MB", threads=3), "threads") == "3"
+
+
 def test_a_bad_option_leaves_nothing_behind(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="DuckDB cannot start"):
         DuckDBEngine(memory_limit="plenty", temp_directory=tmp_path)

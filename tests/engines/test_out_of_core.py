@@ -20,7 +20,7 @@ import duckdb
 import pytest
 
 import divulge as dv
-from divulge.engines import DuckDBEngine, OwnEngine
+from divulge.engines import DuckDBEngine, OwnEngine, within_memory
 from divulge.engines import duckdb as engine_module
 from divulge.errors import BadInput
 from divulge.table import read
@@ -44,6 +44,22 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
         f"i % 4 < 2 AS alone FROM range({ROWS}) AS t(i)",
     )
     return path
+
+
+def test_a_union_that_is_many_times_the_memory_is_sorted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """40 MB of rows in 20 MB; sorted in the statement that puts them together, they made DuckDB run out of memory."""
+    for part in ("FIXED", "SMALLEST"):
+        monkeypatch.setattr(within_memory, part, 0)
+    engine = DuckDBEngine(memory_limit="40MB", temp_directory=tmp_path)
+    texts = "chr(65 + CAST(HASH(i) % 26 AS INT)) || repeat('a', 30)"
+    rows = [
+        f"SELECT CAST(i * 7919 % 100000 AS BIGINT) AS g, {v} AS v FROM range(200000) AS t(i)"
+        for v in ("NULL", texts, "NULL")
+    ]
+    held = engine.hold(" UNION ALL ".join(rows), together=["g"])
+    found = engine.fold(held, lambda batches: [g for batch in batches for g in batch["g"].to_pylist()], add)
+    assert found == [g for g in range(100_000) for _ in range(6)]  # 7919 is a prime, so each comes twice in 200,000
+    assert held.table()["v"].null_count == 400_000
 
 
 class Spills:

@@ -129,9 +129,9 @@ class DuckDBEngine(DuckDBDialect):
 
         `memory_limit` ("4GB") is what the whole process is to keep to: Python and the libraries themselves have a fixed part of it, half
         of the rest is DuckDB's, before it spills to disk, and half is for what is held in arrays. `temp_directory` is where the private
-        directory is made (default: the system's). `preserve_order` keeps the order of input rows through a scan,
-        which joins by position need and which costs memory on large files. `progress` hears, a few times a second and
-        from another thread, how many percent of a statement are done, and (100, 100) at its end.
+        directory is made (default: the system's). `threads` are as many as DuckDB's part has room for, unless given. `preserve_order`
+        keeps the order of input rows through a scan, which joins by position need and which costs memory on large files. `progress` hears,
+        a few times a second and from another thread, how many percent of a statement are done, and (100, 100) at its end.
         """
         limits: dict[str, Any] = {"memory_limit": memory_limit, "threads": threads}
         self._settings = limits | {"temp_directory": temp_directory, "progress": progress}
@@ -159,6 +159,7 @@ class DuckDBEngine(DuckDBDialect):
             raise
         if self._shares.duckdb is not None:
             self._run(f"SET memory_limit = '{self._shares.duckdb} bytes'")
+            self._run(f"SET threads = {threads or self._shares.threads}")
         self.cell_limit, self.row_limit = self._shares.cells, self._shares.rows
         self.chunk_rows = self._shares.chunk_rows
 
@@ -287,9 +288,9 @@ class DuckDBEngine(DuckDBDialect):
         off = dict.fromkeys(
             ("autoinstall_known_extensions", "autoload_known_extensions", "enable_external_access"), False
         )
-        memory, threads = self._shares.duckdb, self._settings["threads"]
-        given = {} if memory is None else {"memory_limit": f"{memory} bytes"}
-        given |= {} if threads is None else {"threads": threads}
+        memory, threads = self._shares.duckdb, self._settings["threads"] or self._shares.threads
+        limits = {"memory_limit": None if memory is None else f"{memory} bytes", "threads": threads}
+        given = {name: limit for name, limit in limits.items() if limit is not None}
         own = {"python_enable_replacements": False, "temp_directory": str(self.directory), "lock_configuration": True}
         return {**off, **own, **given}
 
@@ -461,10 +462,8 @@ class DuckDBEngine(DuckDBDialect):
         return self
 
     def hold(self, sql: str, *, together: Sequence[str] = (), rows: int | None = None, source: str = "") -> HeldRows:  # noqa: ARG002 - files have names of their own here, and counting is cheap
-        """Keep the rows of a query: in memory, or with a memory limit on disk, sorted once."""
-        if self.memory_limit is None:
-            return HeldRows(self, self.query(sql), together=together)
-        return HeldRows(self, self.keep(f"SELECT * FROM ({sql}) AS held{in_order(together)}"))
+        """Keep the rows of a query: in memory, or with a memory limit on disk."""
+        return HeldRows(self, self.query(sql) if self.memory_limit is None else self.keep(sql), together=together)
 
     def hold_table(self, table: pa.Table, *, together: Sequence[str] = ()) -> HeldRows:
         """Rows that are here already."""
@@ -474,7 +473,7 @@ class DuckDBEngine(DuckDBDialect):
         """What a function makes of all rows, which come in their order, batch by batch."""
         if not isinstance(held, HeldRows) or held.engine is not self:
             raise InternalError("these rows are held by another engine")
-        sql, rows = f"SELECT * FROM {held.relation}{held.order}", held.rows
+        sql, rows = held.in_order, held.rows
         # The stream is closed first, whatever happens: DuckDB takes no other statement while one is open.
         with self.in_row_order(), self.stream(sql) as batches:
             found = summarize(_followed(batches, rows, self._progress))
@@ -493,7 +492,11 @@ class DuckDBEngine(DuckDBDialect):
         source: str = "",  # noqa: ARG002 - as in `hold`
     ) -> HeldRows:
         """Keep, on disk, what a function makes of the rows with each value of a column, one value after the other."""
-        dealt, made = self.keep(f"SELECT * FROM ({sql}) AS dealt ORDER BY {by}", parameters), ""
+        made, unsorted = "", self.keep(sql, parameters)  # sorted when they lie there, as HeldRows are
+        try:
+            dealt = self.keep(f"SELECT * FROM {unsorted} ORDER BY {by}")
+        finally:
+            self.discard(unsorted)
         try:
             for value in self.query(f"SELECT DISTINCT {by} AS v FROM {dealt} ORDER BY v").column("v").to_pylist():
                 name = self.fresh_name("made")

@@ -24,8 +24,7 @@ class HeldRows:
         self, owner: HasHome, kept: pa.Table | str, *, together: Sequence[str] = (), lent: bool = False
     ) -> None:
         """`together` are the columns to sort by where that has not been done; what is lent stays when this goes."""
-        self._owner, self._kept = owner, kept
-        self.order = in_order(together)
+        self._owner, self._kept, self._order = owner, kept, in_order(together)
         if isinstance(kept, str) and not lent:
             _when_gone(self, owner.home, owner.home.discard, kept)
 
@@ -49,6 +48,19 @@ class HeldRows:
         name = self.engine.fresh_name("held")
         _when_gone(self, self.engine, self.engine.forget, name)
         return str(self.engine.register(name, self._kept))
+
+    @cached_property
+    def in_order(self) -> str:
+        """A query for them, those that stand together one after the other.
+
+        What lies on disk is sorted there when this is first asked for: in the statement that made it, above a union, a join or groups, a
+        sort would not spill in time, and memory would run out.
+        """
+        if not self._order or not isinstance(self._kept, str):
+            return f"SELECT * FROM {self.relation}{self._order}"
+        ordered = self.engine.keep(f"SELECT * FROM {self._kept}{self._order}")
+        _when_gone(self, self.engine, self.engine.discard, ordered)
+        return f"SELECT * FROM {ordered}"
 
     def table(self) -> pa.Table:
         """All of them, in memory."""

@@ -31,6 +31,8 @@ BYTES_PER_ROW = 75
 """What a row costs that is grouped, published and read back, where many are alike."""
 CHUNK_SHARE = 32
 """A chunk may have to grow, eight times at most, and none of its rows may be alike, which makes each four times as dear."""
+BYTES_PER_THREAD = 125 * 10**6
+"""What DuckDB asks for, for each of its threads; with less, statements run out of memory that one thread would end."""
 _BLOCK, BATCH = 2**22, 122_880
 """Rows that are shuffled at a time, and rows that are handed over at a time, which are a row group of Parquet."""
 FEW_TEXTS = 50_000
@@ -47,7 +49,9 @@ class MemoryShares:
     """What each part of a process may take; None: as much as there is."""
 
     duckdb: int | None = None
-    """Bytes of DuckDB's buffers."""
+    """Bytes of DuckDB's buffers ..."""
+    threads: int | None = None
+    """... and the threads that share them."""
     distinct: int = 512 * 2**20
     """Bytes of distinct rows that are dealt from memory."""
     cells: int | None = None
@@ -65,7 +69,8 @@ class MemoryShares:
             raise BadInput(told, hint=f"The smallest that works is {SMALLEST}MB")
         room = limit - FIXED * 10**6
         rows, cells = room // BYTES_PER_ROW, max(room // BYTES_PER_CELL, FEWEST_CELLS)
-        return cls(room // 2, room // 4, cells, rows, max(rows // CHUNK_SHARE, 1))
+        threads = min(max(room // 2 // BYTES_PER_THREAD, 1), os.cpu_count() or 1)
+        return cls(room // 2, threads, room // 4, cells, rows, max(rows // CHUNK_SHARE, 1))
 
 
 def deal(rows: pa.Table, copies: npt.NDArray[np.int64], secret: int) -> Iterator[pa.RecordBatch]:
