@@ -230,6 +230,18 @@ def test_rows_that_workers_deal_and_rows_that_spark_sorts_are_the_same(
     assert pq.read_metadata(tmp_path / "dealt" / "table.parquet" / "part-00000.parquet").metadata is None
 
 
+def test_a_part_that_two_workers_have_halves_of_is_not_taken(spark: SparkEngine, tmp_path: Path) -> None:
+    """Else one of them would be lost; Spark sorts the rows then."""
+    deal, path = DealPart("", ("a",), 1, 1), tmp_path / "table.parquet"
+    for partitions in (2, 1):
+        rows = "CAST(id AS STRING) AS c0, id AS own, 2L AS share, 0 AS part FROM RANGE(0, 100, 1, 1)"
+        dealt = (f"SELECT /*+ REPARTITION({partitions}) */ {rows}", deal)
+        assert spark._deal(dealt, path, 1) is (partitions == 1)  # noqa: SLF001 - nothing of ours asks for this
+        assert names(tmp_path) == [path.name] * (partitions == 1)
+    assert Counter(pq.read_table(path).column("a").to_pylist()) == {str(i): 2 for i in range(100)}
+    assert names(path) == ["part-00000.parquet"]
+
+
 def refuse(why: str) -> None:
     raise BadInput(why)
 

@@ -361,7 +361,7 @@ class SparkEngine(ReadsBySQL):
             LOG.info("the workers cannot deal the rows, so that Spark sorts them: %s", error.message)
             told = []
         names = {found["part"]: found["name"] for found in told if found["name"] is not None}
-        if len(names) < files:
+        if not len(names) == len(told) == files:
             shutil.rmtree(path)
             return False
         for part, name in names.items():
