@@ -141,6 +141,24 @@ def test_who_leaves_long_work_can_end_it_and_goes_on(context: Any, served: Serve
     page.page.close()
 
 
+def test_a_cancelled_attack_is_undone(context: Any, served: Served, folder: Path) -> None:
+    page = Page(context, served).open("patients.csv", folder / "hospital.toml")
+    page.go("attack")
+    shown, command = page.page.inner_text("#attacked"), page.said("command")
+    page.page.evaluate(
+        "() => { const plain = fetch; fetch = async (...of) => { const got = await plain(...of); window.begun = true; return got; }; }"
+    )
+    page.page.select_option("select[name=subsets]", "3")
+    page.page.wait_for_function("() => window.begun")  # it has begun
+    page.change(lambda: page.page.evaluate("document.querySelector('#cancel').click()"))
+    assert page.trouble() == "Cancelled. The page is as it was before."
+    assert page.page.input_value("select[name=subsets]") == "0"
+    assert (page.page.inner_text("#attacked"), page.said("command")) == (shown, command)
+    page.choose("select[name=subsets]", "1")
+    assert (page.trouble(), page.said("command")) == ("", command + " --subsets 1")
+    page.close()
+
+
 def test_values_are_hidden_everywhere(context: Any, served: Served, folder: Path) -> None:
     page = Page(context, served).open("patients.csv", folder / "hospital.toml")
     page.click("input[name=hidden]")

@@ -20,9 +20,10 @@ Change = tuple[str, str, Any]
 """The control, what it is about, and its value."""
 _ENDED = {
     "error": "the work ended before it was done",
-    "hint": "there may not be enough memory for it; the page still is as it was",
+    "hint": "there may not be enough memory for it; the page is as it was before",
+    "undone": True,
 }
-_CANCELLED = {"cancelled": True}
+_CANCELLED = {"error": "Cancelled", "hint": "the page is as it was before", "undone": True}
 
 
 class Beside:
@@ -36,8 +37,8 @@ class Beside:
         self._lock = threading.Lock()
         self._asked = 0
         self._boxes: dict[int, queue.SimpleQueue[Message | None]] = {}
-        self._open: dict[int, Message] = {}
-        """What was asked and is not answered; the first of it is being done."""
+        self._open: dict[int, tuple[Message, Message]] = {}
+        """What was asked and is not answered, and what the work was then; the first of it is being done."""
         self._heard: set[int] = set()
         """Of these, what something was said to."""
         self._process: subprocess.Popen[str] | None = None
@@ -96,7 +97,10 @@ class Beside:
     def _listen(self, process: subprocess.Popen[str]) -> None:
         for line in process.stdout or ():
             message = json.loads(line)
-            self.work = message.get("work", self.work)
+            with self._lock:
+                if self._process is not process:  # it was ended, and what it said last is undone
+                    continue
+                self.work = message.get("work", self.work)
             self.papers = message.get("papers", self.papers)
             to = message.pop("to", 0)
             self._heard.add(to)
@@ -114,17 +118,18 @@ class Beside:
         self._end_all(_ENDED, of=process)
 
     def _end_all(self, why: Message, *, of: subprocess.Popen[str], again: bool = False) -> None:
-        """Tell all who wait; `again`: what waited behind the first of them begins in a new process."""
+        """Tell all who wait, and undo what was being done; `again`: what waited behind it begins in a new process."""
         with self._lock:
             if self._process is not of:
                 return
             self._process = None
+            self.work = next((before for _, before in self._open.values()), self.work)
             behind = [number for number in list(self._open)[1:] if again and number not in self._heard]
             self._open = {number: self._open[number] for number in behind}
             for number in self._boxes.keys() - self._open.keys():
                 self._boxes[number].put(why)
                 self._boxes[number].put(None)
-            for number, request in self._open.items():
+            for number, (request, _) in self._open.items():
                 self._running()
                 self._send({**request, "to": number})
 
@@ -135,7 +140,7 @@ class Beside:
             self._asked += 1
             number, box = self._asked, queue.SimpleQueue[Message | None]()
             self._boxes[number] = box
-            self._open[number] = request
+            self._open[number] = (request, self.work)
             self._send({**request, "to": number})
         try:
             while (message := box.get()) is not None:
@@ -144,7 +149,7 @@ class Beside:
             del self._boxes[number]
 
     def cancel(self, *, again: bool = True) -> None:
-        """End what runs; the page stays as it was before, and what waits behind it begins."""
+        """End what runs; the page is as it was before, and what waits behind it begins."""
         process = self._process
         if process is not None:
             process.kill()

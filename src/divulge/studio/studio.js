@@ -30,16 +30,23 @@ async function ask(changes = []) {
     if (answer.status === 404 && await back()) return void (own === number && ask());
     if (!answer.ok) return trouble(await answer.json());
     found();
+    if (cancelled === own) cancel(); // before it had begun
     let failed = false;
+    let undone = false;
     const put = new Set();
     for await (const message of lines(answer.body)) {
       if (own !== number) continue;
       failed = failed || "error" in message;
+      undone = undone || message.undone;
       take(message);
       if ("put" in message) { put.add(message.put); release(); }
       if (message.outdated) forget(put);
     }
     if (own !== number) return;
+    if (undone && changes.length) { // what was decided with it is not decided: the page shows what is
+      const why = at("trouble").textContent;
+      return void ask().then(() => { if (number === own + 1) Object.assign(at("trouble"), { textContent: why, hidden: false }); });
+    }
     if (!failed) at("trouble").hidden = true;
     doubt(failed ? changes : []);
   } catch {
@@ -88,7 +95,6 @@ function take(message) {
     at("what").textContent = message.progress + " …";
     if ("of" in message) { at("far").max = message.of; at("far").value = message.done; } else at("far").removeAttribute("value");
   }
-  if (message.cancelled) trouble({ error: "Cancelled", hint: "what you see is as it was before" });
 }
 
 function put(target, html) {
@@ -292,7 +298,9 @@ at("copy").addEventListener("click", async () => {
   at("copy").textContent = "Copied";
   setTimeout(() => { at("copy").textContent = "Copy"; }, 1500);
 });
-at("cancel").addEventListener("click", () => fetch(`/w/${work}/cancel`, { method: "POST" }));
+let cancelled = 0; // the request that was to be ended
+function cancel() { return fetch(`/w/${work}/cancel`, { method: "POST" }); }
+at("cancel").addEventListener("click", () => { cancelled = number; cancel(); });
 
 // --- whether the server is there ---------------------------------------------------------------------------------
 const SILENT = { error: "The studio does not answer", hint: `this page goes on by itself when it does; if it was stopped, start it again with --port ${location.port}` };

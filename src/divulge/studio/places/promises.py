@@ -373,7 +373,7 @@ def _price(found: Any) -> Iterator[Html]:
 
     yield el("h2", "What each promise costs")
     lead = f"By how much the {found.objective} would fall without it; all the others are kept."
-    if len(found.promises) > 1 and all(each.without.saves <= 0 for each in found.promises):
+    if len(found.promises) > 1 and all(each.without.saves <= 0 and each.without.exact for each in found.promises):
         lead += " Here each asks for no more than the others together do."
     yield el("p", lead, class_="lead")
     yield rows(
