@@ -94,6 +94,7 @@ def test_from_a_table_to_a_verified_release_and_its_report(
 
 def _drags_and_clicks(page: Page) -> None:
     """A slider moves the picture that is there; a click on a point of its line promises that point."""
+    page.page.wait_for_function("document.querySelector('#front svg').clientWidth > 390")  # no longer as on a phone
     page.page.evaluate("document.querySelector('#front svg').dataset.same = 'yes'")
     drawn = page.page.inner_html("#front svg")
     answers: list[int] = []
