@@ -224,6 +224,8 @@ def test_a_ready_hierarchy_stays_as_it_is() -> None:
         ({"keep": []}, "names no value"),
         ({"interval": [5]}, "did you mean 'intervals'"),
         ({"order": ["A"], "start": 3}, "'start' goes with intervals"),
+        ({"nothing": True}, "'nothing' has no meaning here"),
+        ({"top": 90, "coding": True}, "'coding' has no meaning here"),
         ({"intervals": [5], "prefix": True}, "intervals and prefix"),
         ({"file": "x.csv", "intervals": [5]}, "beside 'file'"),
         ({"file": "nowhere.csv"}, "no hierarchy file"),

@@ -282,10 +282,11 @@ def send_code(session: SparkSession) -> None:
 def _archive() -> Path:
     """The package as a zip file, named by its content. It lives as long as the process: a worker may start at any time."""
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(packed, "w") as archive:
         for path in sorted(_PACKAGE.rglob("*.py")):
             # A fixed date, so that the same code has the same name.
-            archive.writestr(zipfile.ZipInfo(f"divulge/{path.relative_to(_PACKAGE).as_posix()}"), path.read_bytes())
+            entry = zipfile.ZipInfo(f"divulge/{path.relative_to(_PACKAGE).as_posix()}")
+            archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
     name = f"divulge-{hashlib.sha256(packed.getvalue()).hexdigest()[:16]}.zip"
     target = private_directory() / name
     target.write_bytes(packed.getvalue())

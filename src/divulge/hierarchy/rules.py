@@ -142,7 +142,7 @@ def _make_rule(keys: Keys, texts: Texts) -> HierarchyRule:
     if len(kinds) > 1:
         raise BadInput(f"{' and '.join(kinds)} are two kinds of levels", hint="Give one of them")
     kind = kinds[0] if kinds else "coding" if {"bottom", "top"} & set(keys) else "nothing"
-    allowed = {kind, *_COMPANIONS.get(kind, ()), *_COMMON}
+    allowed = {*kinds, *_COMPANIONS.get(kind, ()), *_COMMON}
     for key in keys:
         if key not in allowed:
             elsewhere = [name for name, companions in _COMPANIONS.items() if key in companions]

@@ -100,10 +100,6 @@ class Lattice:
         """Column by column."""
         return [ladder.levels[level] for ladder, level in zip(self.ladders, node, strict=True)]
 
-    def coarser_neighbours(self, node: Node) -> list[Node]:
-        """One column one level up."""
-        return [(*node[:i], level + 1, *node[i + 1 :]) for i, level in enumerate(node) if level < self.shape[i] - 1]
-
     @staticmethod
     def finer_neighbours(node: Node) -> list[Node]:
         """One column one level down."""

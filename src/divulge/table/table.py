@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from divulge import values
 from divulge.engines import Engine
 from divulge.errors import BadInput, listed, nearest
 
@@ -104,7 +105,7 @@ class Table:
 
     def present(self, names: Names) -> tuple[str, ...]:
         """Those of the columns and globs that the table has something for."""
-        return tuple(name for name in _several(names) if _matches(self, name))
+        return tuple(name for name in values.several(names) if _matches(self, name))
 
 
 def table_of(
@@ -255,14 +256,14 @@ def _filled(roles: Roles, declared: Declared) -> Roles:
 
 def _with_rest(table: Table, roles: Roles, asked: Names, already: tuple[str, ...]) -> tuple[str, ...]:
     """The columns that are named, and those without a role that a glob matches."""
-    matched = {column for name in _several(asked) for column in _matches(table, name)}
+    matched = {column for name in values.several(asked) for column in _matches(table, name)}
     return (*already, *(name for name in table.names if name in matched and name not in roles.named))
 
 
-def split_names(table: Table, values: Sequence[str], *, spread: bool = True) -> tuple[str, ...]:
+def split_names(table: Table, typed: Sequence[str], *, spread: bool = True) -> tuple[str, ...]:
     """The columns that command-line values name: a column, a glob (as it is, unless it is to `spread`), or several with commas between."""
     found: dict[str, None] = {}
-    for value in values:
+    for value in typed:
         for part in (value,) if _matches(table, value) else value.split(","):
             name = part if table.has(part) else part.strip()
             columns = _spread(table, name, role="")
@@ -270,18 +271,14 @@ def split_names(table: Table, values: Sequence[str], *, spread: bool = True) -> 
     return tuple(found)
 
 
-def _several(names: Names) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else () if names is None else tuple(names)
-
-
 def _columns(table: Table, names: Names, *, role: str) -> tuple[str, ...]:
     """The named columns, each once, in the order in which they were asked for."""
-    return tuple(dict.fromkeys(column for name in _several(names) for column in _spread(table, name, role=role)))
+    return tuple(dict.fromkeys(column for name in values.several(names) for column in _spread(table, name, role=role)))
 
 
 def _by_their_names(table: Table, names: Names, *, role: str) -> tuple[str, ...]:
     """The named columns, without those that a glob matches."""
-    exact = set(_several(names))
+    exact = set(values.several(names))
     return tuple(name for name in _columns(table, names, role=role) if name in exact)
 
 
