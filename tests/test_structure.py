@@ -94,7 +94,7 @@ BUDGETS: dict[str, Budget] = {
     "belief": Budget(4, 1252, 12),
     "metrics": Budget(15, 3192, 46),
     "policy": Budget(6, 1938, 11),
-    "ranking": Budget(6, 1195, 8),
+    "ranking": Budget(6, 1205, 8),
     "search": Budget(14, 3721, 20),
     "anatomy": Budget(13, 4709, 51),
     "publish": Budget(12, 2649, 42),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -395,34 +395,42 @@ def cover(
     covered yet and takes in the column that covers most others, as long as it fits. Its columns are ordered by how many values they have:
     long axes that lie together are added up fastest.
     """
-    order = {name: place for place, name in enumerate(values)}
+    bits = {name: 1 << place for place, name in enumerate(values)}  # a set of columns is a number, found quickly
     size = max(map(len, combinations), default=0)
     cells = {names: math.prod(values[name] for name in names) for names in combinations}
     cubes = {names: [names] for names in combinations if shared < cells[names] <= own}
-    open_ones = {names for names in combinations if cells[names] <= shared}
-    for names in sorted(open_ones, key=lambda names: (-len(names), [values[name] for name in names])):
-        if names not in open_ones:
+    open_ones = {sum(bits[name] for name in names): names for names in combinations if cells[names] <= shared}
+    for names in sorted(open_ones.values(), key=lambda names: (-len(names), [values[name] for name in names])):
+        if sum(bits[name] for name in names) not in open_ones:
             continue
-        wide = sorted(_widened(names, open_ones, values, cells=shared, size=size), key=order.__getitem__)
-        inside = [part for n in range(1, size + 1) for part in itertools.combinations(wide, n) if part in open_ones]
-        open_ones.difference_update(inside)
-        cube = tuple(sorted(wide, key=values.__getitem__))
-        cubes[cube] = inside
+        wide = _widened(names, open_ones, values, bits, cells=shared, size=size)
+        ordered = sorted(bits[name] for name in wide)
+        parts = (sum(part) for n in range(1, size + 1) for part in itertools.combinations(ordered, n))
+        cubes[tuple(sorted(wide, key=values.__getitem__))] = [
+            open_ones.pop(part) for part in parts if part in open_ones
+        ]
     return {cube: cubes[cube] for cube in sorted(cubes)}
 
 
-def _widened(names: Names, open_ones: set[Names], values: Mapping[str, int], *, cells: int, size: int) -> Names:
-    order = {name: place for place, name in enumerate(values)}
+def _widened(
+    names: Names,
+    open_ones: Container[int],
+    values: Mapping[str, int],
+    bits: Mapping[str, int],
+    *,
+    cells: int,
+    size: int,
+) -> Names:
     while True:
         room = cells // math.prod(values[name] for name in names)
+        parts = [sum(part) for part in itertools.combinations([bits[name] for name in names], size - 1)]
         best, gain = None, 0
-        for name in values:
-            if name in names or values[name] > room:
+        for name, own in values.items():
+            if name in names or own > room:
                 continue
-            parts = ((*part, name) for part in itertools.combinations(names, size - 1))
-            found = sum(tuple(sorted(part, key=order.__getitem__)) in open_ones for part in parts)
+            found = sum(part | bits[name] in open_ones for part in parts)
             # Of two that cover as much, the one with fewer values leaves more room.
-            if found > gain or (found == gain > 0 and best is not None and values[name] < values[best]):
+            if found > gain or (found == gain > 0 and best is not None and own < values[best]):
                 best, gain = name, found
         if best is None:
             return names

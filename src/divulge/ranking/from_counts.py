@@ -171,8 +171,8 @@ class RolledUp:
 
     def _of_tables(self, columns: Names, tables: Sequence[Ints]) -> Combination:
         """From one table of values by classes for each sensitive attribute."""
-        sizes = tables[0].sum(axis=0)
-        if not sizes.all():
+        sizes = tables[0].sum(axis=0) if self.sensitive else tables[0][0]
+        if self.sensitive and not sizes.all():
             occurs = np.flatnonzero(sizes)
             sizes, tables = sizes[occurs], [table.take(occurs, axis=1) for table in tables]
         sensitive = {}
@@ -237,13 +237,15 @@ def identity_view(partition: Refinement, *, repeats: Ints | None = None) -> Iden
 
 
 def identity_of(sizes: Ints, *, alone: int = 0) -> Identity:
-    """Who is who in classes of these sizes, and in so many more of one person."""
+    """Who is who in classes of these sizes, and in so many more of one person; a class of nobody is none."""
     if len(sizes) and int(sizes.max()) <= 4 * len(sizes):
         often = np.bincount(sizes)
         found = np.flatnonzero(often)
         often = often[found]
     else:
         found, often = np.unique(sizes, return_counts=True)
+    if len(found) and found[0] == 0:
+        found, often = found[1:], often[1:]
     if alone:
         found, often = np.append(1, found), np.append(alone, often)
     return Identity.of_spectrum(found.astype(np.float64), often.astype(np.float64))
