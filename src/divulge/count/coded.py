@@ -103,13 +103,18 @@ def read_coded(table: Table, columns: Sequence[Column], *, drop_nulls: bool) -> 
     batches = _each_batch(table, columns, partial(_number_batch, drop_nulls=drop_nulls))
     if batches is None:
         return None
+    numbered, read = [_Numbers(_TYPES[column.type]) for column in columns], list[list[Codes]]()
     try:
-        found = [_numbers(pa.chunked_array(parts)) for parts in zip(*batches, strict=True)]
+        for batch in batches:
+            known = [(column.of(values), places) for column, (values, places) in zip(numbered, batch, strict=True)]
+            widths = [np.min_scalar_type(len(column.values)) for column in numbered]
+            read.append([codes.astype(width)[places] for width, (codes, places) in zip(widths, known, strict=True)])
     except _UNREADABLE:
         return None
     finally:
         batches.close()
-    return [_occurring(values, codes) for values, codes in found] or None
+    codes = map(np.concatenate, zip(*read, strict=True))
+    return [_occurring(column.values, each) for column, each in zip(numbered, codes, strict=False)] or None
 
 
 def _each_batch(
@@ -121,11 +126,11 @@ def _each_batch(
     return table.engine.each_batch(table.relation, {column.name: _TYPES[column.type] for column in columns}, make)
 
 
-def _number_batch(columns: Iterator[pa.ChunkedArray], *, drop_nulls: bool) -> list[pa.DictionaryArray]:
-    """The columns of a batch as numbers of their values."""
+def _number_batch(columns: Iterator[pa.ChunkedArray], *, drop_nulls: bool) -> list[tuple[pa.Array, Codes]]:
+    """The columns of a batch as numbers of their values; of a column that was read, what stays is as narrow as can be."""
     if drop_nulls:
         columns = iter(pa.table({str(place): column for place, column in enumerate(columns)}).drop_null().columns)
-    return [_numbered(column) for column in columns]
+    return [(values, places.astype(np.min_scalar_type(len(values)))) for values, places in map(_numbers, columns)]
 
 
 def _occurring(values: pa.Array, codes: Codes) -> tuple[pa.Array, Codes]:
@@ -139,8 +144,8 @@ def _occurring(values: pa.Array, codes: Codes) -> tuple[pa.Array, Codes]:
 
 
 def _count_batch(columns: Iterator[pa.ChunkedArray], *, sets: Sequence[Sequence[int]]) -> _Batch:
-    """Number the values of a batch, and count its distinct rows; of a column that was read, what stays is as narrow as can be."""
-    read = [(values, places.astype(np.min_scalar_type(len(values)))) for values, places in map(_numbers, columns)]
+    """Number the values of a batch, and count its distinct rows."""
+    read = _number_batch(columns, drop_nulls=False)
     counted = [
         _count([read[place][1] for place in members], [len(read[place][0]) for place in members]) for members in sets
     ]
