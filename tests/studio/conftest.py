@@ -31,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "raise SystemExit('the folder of the data is no place for programs')", encoding="utf-8"
     )
     draw = random.Random(5)  # noqa: S311 - a table, not a secret
-    wide = {f"column_{place}": [draw.randrange(40) for _ in range(3000)] for place in range(9)}
+    wide = {f"column_{place}": [draw.randrange(60) for _ in range(3000)] for place in range(14)}  # 30 s, its time limit
     pyarrow.csv.write_csv(pa.table(wide), found / "wide.csv")
     return found
 
