@@ -20,7 +20,7 @@ from typing import Any
 from benchmarks.data import MORE, QUASI_IDENTIFIERS, SENSITIVE
 from benchmarks.harness import ROOT, Case, Failed, Found, Work, run, task
 
-EVERY = ("process", "measure", "generalize", "anatomize", "rank", "search", "spark", "growth", "rivals")
+EVERY = ("process", "measure", "generalize", "apply", "anatomize", "rank", "search", "spark", "growth", "rivals")
 ALONE = ("wide", "alone", "disk", "methods", "dossier", "resolve", "attack", "compose")
 LIMIT = "1GB"
 CENSUS = (
@@ -109,6 +109,36 @@ def _generalize(asked: Asked) -> Iterator[Case]:
     options = {"as it is": policy, f"--memory-limit {LIMIT}": (*policy, "--memory-limit", LIMIT)}
     for size in asked.rows:
         yield _to_release("generalize", size, options, "1.6, 1 GB" if size == 10**7 else "")
+
+
+def _apply(asked: Asked) -> Iterator[Case]:
+    size = asked.rows[-1]
+
+    def works(folder: Path) -> dict[str, Work]:
+        table, earlier, out = made(folder, "resampled", size), folder / "earlier", folder / "later"
+        command = (
+            *DIVULGE,
+            "generalize",
+            table,
+            *ADULT,
+            "--k-anonymity",
+            "5",
+            "--suppression",
+            "0.05",
+            "--out",
+            str(earlier),
+        )
+        run(Work(command, reports=False, clean=(earlier,)), folder)
+        ours = (*DIVULGE, "apply", str(earlier), table, "--suppress-unseen", "--suppression", "1", "--out", str(out))
+        copy = task("shuffled_copy", path=table, out=str(folder / "copy.parquet"))
+        limited = Work((*ours, "--memory-limit", LIMIT), reports=False, clean=(out,))
+        return {
+            "shuffled COPY": replace(copy, reports=False),
+            "as it is": Work(ours, reports=False, clean=(out,)),
+            f"--memory-limit {LIMIT}": limited,
+        }
+
+    yield Case("apply", f"{_large(size)} later rows to verified release", works, aim="1 GB", runs=3)
 
 
 def _anatomize(asked: Asked) -> Iterator[Case]:
@@ -389,7 +419,7 @@ def _compose(asked: Asked) -> Iterator[Case]:
 
 
 _PARTS: dict[str, Callable[[Asked], Iterator[Case]]] = {
-    "process": _process, "measure": _measure, "generalize": _generalize, "anatomize": _anatomize, "rank": _rank, "search": _search,
-    "spark": _spark, "growth": _growth, "rivals": _rivals, "wide": _wide, "alone": _spark_alone, "disk": _disk, "methods": _methods,
-    "dossier": _dossier, "resolve": _resolve, "attack": _attack, "compose": _compose,
+    "process": _process, "measure": _measure, "generalize": _generalize, "apply": _apply, "anatomize": _anatomize, "rank": _rank,
+    "search": _search, "spark": _spark, "growth": _growth, "rivals": _rivals, "wide": _wide, "alone": _spark_alone, "disk": _disk,
+    "methods": _methods, "dossier": _dossier, "resolve": _resolve, "attack": _attack, "compose": _compose,
 }  # fmt: skip
