@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks.harness import between
 
 NAME = "speed.md"
-BESIDE = ("process", "measure", "generalize", "anatomize", "rank", "search", "spark")
+BESIDE = ("process", "measure", "generalize", "apply", "anatomize", "rank", "search", "spark")
 _HEAD = """# How fast it is
 
 Every figure stands beside the bare work on the same rows in the same run: the GROUP BY that nobody can do without, the copy of the
