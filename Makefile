@@ -32,7 +32,7 @@ PYTHON ?= $(shell for candidate in python3 python3.13 python3.12 python3.11; do 
 	$$candidate -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& echo $$candidate && break; done)
 
-.PHONY: help demo studio test quick lint format bench docs pictures shots lock clean
+.PHONY: help demo studio test quick lint format bench mutants papers docs pictures shots lock clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,8 +62,14 @@ format: $(VENV)/dev.stamp ## rewrite the code in the house format
 bench: $(VENV)/dev.stamp ## measure speed, as ratios in one run, and tell what got worse (ARGS=--record keeps it)
 	@$(PY) -m benchmarks $(BENCH) $(ARGS)
 
+mutants: $(VENV)/dev.stamp ## change single decisions of the code, run the tests that reach them, list what no test notices
+	@$(PY) -m benchmarks.mutants $(ARGS)
+
 wheel: $(VENV)/dev.stamp ## build the wheel into dist/, look into it, and run it in an empty environment
 	@$(PY) -m tests.wheel
+
+papers: $(VENV)/dev.stamp ## recompute every number and figure of the papers behind divulge (ARGS=--help)
+	@$(PY) -m reproduction $(ARGS)
 
 docs: $(VENV)/dev.stamp ## build the documentation into site/
 	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet
@@ -73,7 +79,7 @@ pictures: $(VENV)/dev.stamp ## draw the pictures of the documentation anew, by t
 	@$(PY) -m tests.docs.pictures
 
 shots: $(VENV)/dev.stamp ## take pictures of reports and of the studio, at phone, desktop and print size, into build/shots
-	@$(PY) -m tests.views.shots
+	@$(PY) -m tests.output.shots
 	@$(PY) -m tests.studio.shots
 
 lock: ## write requirements.lock anew, from the newest versions that fit
@@ -87,7 +93,7 @@ lock: ## write requirements.lock anew, from the newest versions that fit
 
 clean: ## remove everything that make creates
 	@rm -rf $(VENV) build dist site divulge-demo .hypothesis .mypy_cache .pytest_cache .ruff_cache
-	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	@find src tests benchmarks reproduction -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Stamps: a file newer than what it was made from means "installed"; nothing is asked of the network then.
 

@@ -1,2 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast divulge is beside the bare work and beside others, and how near its answers come: `make bench ARGS=--help`."""
+"""Benchmarks of speed and of accuracy, compared with bare work and with other tools.
+
+Usage: `make bench ARGS=--help`.
+"""

@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ratios to the bare work and to rivals, measured side by side in one run; what got worse against the record is told, and decides nothing.
+"""Ratios to the bare work and to rivals, measured side by side in one run.
+
+Figures that are worse than the record are reported; they do not fail the run.
 
     make bench                                # every part of the record, 10^6 and 10^7 rows: about 25 quiet minutes on two cores
     make bench ARGS=--quick                   # 10^5 and 10^6 rows
     make bench BENCH=measure,rank             # some parts
-    make bench ARGS=--record                  # also keep what was measured, and write the page
-    make bench BENCH=page                     # nothing but the page, from what is recorded
+    make bench ARGS=--record                  # also store the figures, and write the page
+    make bench BENCH=page                     # only the page, from the recorded figures
     make bench BENCH=studio ARGS="--moves 5"  # another file of benchmarks/, with options of its own
 
-Page, charts and figures of every run lie in build/bench/. With --record they become benchmarks/recorded.json, docs/concepts/speed.md and
-docs/assets/speed-*.svg, where parts that were not run stay as they are.
-"""
+Page, charts and figures of every run are in build/bench/. With --record they become
+benchmarks/recorded.json, docs/concepts/speed.md and docs/assets/speed-*.svg. Parts that were not run
+stay as they are.
+"""  # noqa: E501
 
 from __future__ import annotations
 
@@ -28,18 +31,30 @@ from typing import Any
 
 from benchmarks import page
 from benchmarks.cases import ALONE, EVERY, Asked, cases
-from benchmarks.harness import ROOT, Case, Failed, Sample, Spread, fits_of, in_turns, key_of, machine, rows_of, worse
+from benchmarks.harness import (
+    ROOT,
+    Case,
+    Failed,
+    Sample,
+    Spread,
+    fits_of,
+    in_turns,
+    key_of,
+    machine,
+    rows_of,
+    worse,
+)
 
 RECORD = ROOT / "benchmarks" / "recorded.json"
 OTHERS = ("answers", "attack_bed", "fuzz", "profile_roles", "studio")
 GROWTH_SECONDS = 60.0
-"""A table ten times as large is not tried if this many seconds would likely not do."""
+"""Expected seconds above which a table ten times as large is not tried."""
 NEEDS = {"query": "anatomize", "apply": "generalize"}
-"""What asks a release of the same size that another work left behind."""
+"""Parts that need a release of the same size from another part."""
 
 
 def main() -> None:
-    """Run the parts, tell, and keep."""
+    """Run the parts, print the figures, and store them."""
     if sys.argv[1:2] and sys.argv[1] in OTHERS:
         module = importlib.import_module(f"benchmarks.{sys.argv.pop(1)}")
         sys.exit(module.main())
@@ -47,13 +62,18 @@ def main() -> None:
     sizes = options.rows or ("100000,1000000" if options.quick else "1000000,10000000")
     rows = tuple(sorted(int(size) for size in sizes.split(",")))
     asked = Asked(rows, search_seconds=options.search_seconds)
-    recorded: dict[str, Any] = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
+    recorded: dict[str, Any] = (
+        json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
+    )
     if options.parts == "page":
         keep({}, recorded, record=True)
         return
     parts = list(EVERY) if options.parts == "all" else options.parts.split(",")
     if unknown := set(parts) - {*EVERY, *ALONE}:
-        sys.exit(f"no part is called {', '.join(sorted(unknown))}; there are {', '.join((*EVERY, *ALONE, *OTHERS))}")
+        sys.exit(
+            f"no part is called {', '.join(sorted(unknown))}; there are "
+            f"{', '.join((*EVERY, *ALONE, *OTHERS))}"
+        )
     signal.signal(
         signal.SIGTERM, lambda *_: sys.exit(143)
     )  # works end and data go also when it is ended from elsewhere
@@ -74,7 +94,10 @@ def main() -> None:
 
 
 def keep(found: Mapping[str, Any], recorded: Mapping[str, Any], *, record: bool) -> None:
-    """The page and the figures of this run; recorded too, if asked for, with parts that were not run as they were."""
+    """Store the page and the figures of this run.
+
+    With `record` they are recorded too; parts that were not run stay as they were.
+    """
     if found:
         page.write(found, ROOT / "build" / "bench", ROOT / "build" / "bench")
     if record:
@@ -85,38 +108,63 @@ def keep(found: Mapping[str, Any], recorded: Mapping[str, Any], *, record: bool)
 
 
 def compared(found: Mapping[str, Any], recorded: Mapping[str, Any]) -> list[str]:
-    """What got worse, and of how many rows that could be said."""
-    now, then = ([row for part in found for row in kept.get(part, {}).get("rows", [])] for kept in (found, recorded))
+    """Return the figures that got worse, and the number of rows that could be compared."""
+    now, then = (
+        [row for part in found for row in kept.get(part, {}).get("rows", [])]
+        for kept in (found, recorded)
+    )
     told, alike = worse(now, then), {key_of(row) for row in now} & {key_of(row) for row in then}
-    return [*told, f"{len(told)} figures of {len(alike)} recorded rows got worse by more than 10 % beyond their spread"]
+    return [
+        *told,
+        (
+            f"{len(told)} figures of {len(alike)} recorded rows got worse by more than 10 % "
+            "beyond "
+            "their spread"
+        ),
+    ]
 
 
 def arguments() -> argparse.Namespace:
-    """What the user asks for."""
+    """Parse the options of the user."""
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m benchmarks",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    listed = f"all (of the record: {', '.join(EVERY)}), or some, separated by commas; also {', '.join(ALONE)}"
+    listed = (
+        f"all (of the record: {', '.join(EVERY)}), or some, separated by commas; also "
+        f"{', '.join(ALONE)}"
+    )
     parser.add_argument("parts", nargs="?", default="all", help=listed)
-    parser.add_argument("--quick", action="store_true", help="tables of 10^5 and 10^6 rows instead of 10^6 and 10^7")
+    parser.add_argument(
+        "--quick", action="store_true", help="tables of 10^5 and 10^6 rows instead of 10^6 and 10^7"
+    )
     parser.add_argument("--rows", help="other numbers of rows, separated by commas")
-    parser.add_argument("--runs", type=int, default=5, help="the most runs of a case (default: %(default)s)")
+    parser.add_argument(
+        "--runs", type=int, default=5, help="the most runs of a case (default: %(default)s)"
+    )
     parser.add_argument(
         "--seconds",
         type=float,
         default=100.0,
         help="a case gets another run while it fits into these (default: %(default)s)",
     )
-    parser.add_argument("--search-seconds", type=float, default=30.0, help="the time limit of an optimal search")
-    parser.add_argument("--folder", help="where to make the data (default: the system's temporary directory)")
     parser.add_argument(
-        "--record", action="store_true", help="keep the figures, and write the page of the documentation"
+        "--search-seconds", type=float, default=30.0, help="the time limit of an optimal search"
+    )
+    parser.add_argument(
+        "--folder", help="where to make the data (default: the system's temporary directory)"
+    )
+    parser.add_argument(
+        "--record",
+        action="store_true",
+        help="keep the figures, and write the page of the documentation",
     )
     return parser.parse_args()
 
 
 class Part:
-    """The cases of a part, one after the other; prints each when it is done."""
+    """Cases of a part, one after the other; each is printed when it is done."""
 
     def __init__(self, name: str, folder: Path, *, runs: int, seconds: float) -> None:
         self.name, self.folder, self.runs, self.seconds = name, folder, runs, seconds
@@ -126,7 +174,7 @@ class Part:
         print(f"\n{name}", flush=True)
 
     def take(self, case: Case) -> None:
-        """Run a case, or say why not."""
+        """Run a case, or print why it is not run."""
         try:
             taken = self._taken(case)
         except Failed as failed:
@@ -167,10 +215,13 @@ class Part:
         for work, samples in taken.items():
             seconds = [sample.seconds for sample in samples]
             self._grown[work, case.name][case.size] = seconds
-            print(f"  {work}, {case.name}, {case.size:,} rows: {Spread.of(seconds).middle:.3f} s", flush=True)
+            print(
+                f"  {work}, {case.name}, {case.size:,} rows: {Spread.of(seconds).middle:.3f} s",
+                flush=True,
+            )
 
     def finished(self) -> dict[str, Any]:
-        """What is kept of the part."""
+        """Return the results of the part."""
         fits = fits_of(self.name, {key: sizes for key, sizes in self._grown.items() if sizes})
         for fit in fits:
             print(f"  {page.fit_line(fit)}")

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `make bench` measures: the cases of each part, every one beside the bare work or a rival where there is one.
+"""Cases of each part of `make bench`, compared with the bare work or a rival if there is one.
 
-A part of `EVERY` belongs to the record; those of `ALONE` take long or large disks, or have nothing to stand beside, and are run by name.
+Parts of `EVERY` belong to the record. Parts of `ALONE` take long or large disks, or have nothing to
+be compared with, and are run by name.
 """
 
 from __future__ import annotations
@@ -20,36 +21,74 @@ from typing import Any
 from benchmarks.data import MORE, QUASI_IDENTIFIERS, SENSITIVE
 from benchmarks.harness import ROOT, Case, Failed, Found, Work, run, task
 
-EVERY = ("process", "measure", "generalize", "apply", "anatomize", "rank", "search", "spark", "growth", "rivals")
+EVERY = (
+    "process",
+    "measure",
+    "generalize",
+    "apply",
+    "anatomize",
+    "rank",
+    "search",
+    "spark",
+    "growth",
+    "rivals",
+)
 ALONE = ("wide", "alone", "disk", "methods", "dossier", "resolve", "attack", "compose")
 LIMIT = "1GB"
 CENSUS = (
-    "age", "class of worker", "detailed industry recode", "detailed occupation recode", "education", "marital stat", "race",
-    "hispanic origin", "sex", "citizenship", "enroll in edu inst last wk", "member of a labor union", "reason for unemployment",
-    "full or part time employment stat", "capital gains", "tax filer stat", "region of previous residence", "family members under 18",
-)  # fmt: skip
-"""The first 10, 14 and 18 have 442,368, 2 x 10^7 and 8 x 10^9 combinations of default levels."""
-EIGHT = ["sex", "age", "race", "marital-status", "education", "native-country", "workclass", "income"]
+    "age",
+    "class of worker",
+    "detailed industry recode",
+    "detailed occupation recode",
+    "education",
+    "marital stat",
+    "race",
+    "hispanic origin",
+    "sex",
+    "citizenship",
+    "enroll in edu inst last wk",
+    "member of a labor union",
+    "reason for unemployment",
+    "full or part time employment stat",
+    "capital gains",
+    "tax filer stat",
+    "region of previous residence",
+    "family members under 18",
+)
+"""Quasi-identifiers of Census-Income.
+
+The first 10, 14 and 18 have 442,368, 2 x 10^7 and 8 x 10^9 combinations of default levels.
+"""
+EIGHT = [
+    "sex",
+    "age",
+    "race",
+    "marital-status",
+    "education",
+    "native-country",
+    "workclass",
+    "income",
+]
 ADULT = ("--qi", ",".join(QUASI_IDENTIFIERS), "--sensitive", SENSITIVE)
 DIVULGE = (sys.executable, "-m", "divulge")
 
 
 @dataclass(frozen=True)
 class Asked:
-    """How large tables are."""
+    """Sizes of the tables."""
 
     rows: tuple[int, ...]
-    """Of the rows of the tables, the largest last."""
+    """Numbers of rows of the tables, the largest last."""
     search_seconds: float = 30.0
 
 
 def cases(part: str, asked: Asked) -> Iterator[Case]:
-    """Those of a part."""
+    """Yield the cases of a part."""
     yield from _PARTS[part](asked)
 
 
 def made(folder: Path, kind: str, rows: int) -> str:
-    """The path of a table of data.py, made when it is first needed."""
+    """Return the path of a table of data.py, made when it is first needed."""
     path = folder / f"{kind}-{rows}.parquet"
     if not path.exists():
         run(task("make", path=str(path), kind=kind, rows=rows), folder)
@@ -57,7 +96,7 @@ def made(folder: Path, kind: str, rows: int) -> str:
 
 
 def _large(rows: int) -> str:
-    """As 10^6, or 20,000."""
+    """Format a number of rows as 10^6, or as 20,000."""
     zeros = len(str(rows)) - 1
     return f"10^{zeros}" if rows == 10**zeros else f"{rows:,}"
 
@@ -65,9 +104,14 @@ def _large(rows: int) -> str:
 def _process(_asked: Asked) -> Iterator[Case]:
     def works(folder: Path) -> dict[str, Work]:
         table = folder / "adult.csv"
-        run(Work((*DIVULGE, "datasets", "adult", "--out", str(table)), reports=False, clean=(table,)), folder)
+        run(
+            Work(
+                (*DIVULGE, "datasets", "adult", "--out", str(table)), reports=False, clean=(table,)
+            ),
+            folder,
+        )
         names = ADULT[1].replace(",", '","')
-        bare = f"""import duckdb; duckdb.sql('SELECT "{names}", occupation, COUNT(*) FROM "{table}" GROUP BY ALL').fetchall()"""
+        bare = f"""import duckdb; duckdb.sql('SELECT "{names}", occupation, COUNT(*) FROM "{table}" GROUP BY ALL').fetchall()"""  # noqa: E501
         ours = (*DIVULGE, "measure", str(table), *ADULT)
         return {
             "DuckDB's GROUP BY in Python": Work((sys.executable, "-c", bare), reports=False),
@@ -90,12 +134,16 @@ def _measure(asked: Asked) -> Iterator[Case]:
 
 
 def _to_release(part: str, size: int, options: Mapping[str, tuple[str, ...]], aim: str) -> Case:
-    """A command from the file to the verified release, with several sets of options, beside the shuffled copy."""
+    """Return a case of a command, from the file to the verified release, and a shuffled copy.
+
+    The command runs with several sets of options.
+    """
 
     def works(folder: Path) -> dict[str, Work]:
         table, out = made(folder, "resampled", size), folder / "release"
         copy = task("shuffled_copy", path=table, out=str(folder / "copy.parquet"))
-        found = {"shuffled COPY": replace(copy, reports=False)}  # commands are whole processes, so it is one too
+        # Commands are whole processes, so it is one too.
+        found = {"shuffled COPY": replace(copy, reports=False)}
         for name, more in options.items():
             command = (*DIVULGE, part, table, *ADULT, *more, "--out", str(out))
             found[name] = Work(command, reports=False, clean=(out,))
@@ -129,7 +177,17 @@ def _apply(asked: Asked) -> Iterator[Case]:
             str(earlier),
         )
         run(Work(command, reports=False, clean=(earlier,)), folder)
-        ours = (*DIVULGE, "apply", str(earlier), table, "--suppress-unseen", "--suppression", "1", "--out", str(out))
+        ours = (
+            *DIVULGE,
+            "apply",
+            str(earlier),
+            table,
+            "--suppress-unseen",
+            "--suppression",
+            "1",
+            "--out",
+            str(out),
+        )
         copy = task("shuffled_copy", path=table, out=str(folder / "copy.parquet"))
         limited = Work((*ours, "--memory-limit", LIMIT), reports=False, clean=(out,))
         return {
@@ -149,7 +207,9 @@ def _anatomize(asked: Asked) -> Iterator[Case]:
     }
     for size in asked.rows:
         most = size == 10**7
-        aim = "4, 1 GB" if most else "6 with the error of queries, 4 without" if size == 10**6 else ""
+        aim = (
+            "4, 1 GB" if most else "6 with the error of queries, 4 without" if size == 10**6 else ""
+        )
         yield _to_release("anatomize", size, bare if most else {"as it is": bound, **bare}, aim)
 
 
@@ -179,7 +239,9 @@ def _search(asked: Asked) -> Iterator[Case]:
                 "optimal levels": task("search", **given, time_limit=asked.search_seconds),
             }
 
-        name = f"Census-Income, {count} quasi-identifiers, k = 5, {asked.search_seconds:.0f} s at most"
+        name = (
+            f"Census-Income, {count} quasi-identifiers, k = 5, {asked.search_seconds:.0f} s at most"
+        )
         yield Case("search", name, works, aim=aim, runs=2 if count == 10 else 1)
 
 
@@ -188,7 +250,10 @@ def _spark(asked: Asked) -> Iterator[Case]:
     for ours, bare, aim in (("measure", "group by", "1.2"), ("generalize", "shuffled copy", "1.6")):
 
         def works(folder: Path, ours: str = ours, bare: str = bare) -> dict[str, Work]:
-            given = {"path": made(folder, "resampled", size), "warm": made(folder, "resampled", 10_000)}
+            given = {
+                "path": made(folder, "resampled", size),
+                "warm": made(folder, "resampled", 10_000),
+            }
             return {
                 name: task("on_spark", do=do, out=str(folder / f"spark-{place}"), **given)
                 for place, (name, do) in enumerate(((f"Spark's {bare}", bare), (ours, ours)))
@@ -205,7 +270,7 @@ GROWN = {
 }
 GROWING = ("measure", "generalize", "apply", "anatomize", "query", "dossier")
 FEWER = 100
-"""A dossier has so many times fewer records than the others have rows: they are objects of Python."""
+"""Ratio of the rows of other tables to the records of a dossier, which are Python objects."""
 
 
 def _growth(asked: Asked) -> Iterator[Case]:
@@ -214,13 +279,18 @@ def _growth(asked: Asked) -> Iterator[Case]:
         for size in (largest // 100, largest // 10, largest):
             for what in GROWING:
                 rows = size // FEWER if what == "dossier" else size
-                yield Case("growth", told, _grown(kind, rows, what), against=False, runs=2, size=rows)
+                yield Case(
+                    "growth", told, _grown(kind, rows, what), against=False, runs=2, size=rows
+                )
 
 
 def _grown(kind: str, size: int, what: str) -> Callable[[Path], dict[str, Work]]:
     def works(folder: Path) -> dict[str, Work]:
         path, warm = made(folder, kind, size), made(folder, kind, 999)
-        outs = {made_by: str(folder / f"{made_by}-{kind}") for made_by in ("generalize", "apply", "anatomize")}
+        outs = {
+            made_by: str(folder / f"{made_by}-{kind}")
+            for made_by in ("generalize", "apply", "anatomize")
+        }
         given: dict[str, dict[str, Any]] = {
             "generalize": {"out": outs["generalize"]},
             "apply": {"release": outs["generalize"], "out": outs["apply"]},
@@ -235,17 +305,26 @@ def _grown(kind: str, size: int, what: str) -> Callable[[Path], dict[str, Work]]
     return works
 
 
-# --- Beside what a user would take instead ----------------------------------------------------------------------------
+# --- Compared with tools that a user could take instead -------------------------------------------
 def _rivals(asked: Asked) -> Iterator[Case]:
     for size in asked.rows[:2] if asked.rows[-1] < 10**6 else (10**5, 10**6):
 
         def pycanon(folder: Path, size: int = size) -> dict[str, Work]:
             path = made(folder, "complete", size)
-            return {"pycanon": task("pycanon", path=path), "divulge": task("measure_frame", path=path)}
+            return {
+                "pycanon": task("pycanon", path=path),
+                "divulge": task("measure_frame", path=path),
+            }
 
         name = f"nine numbers of 3 quasi-identifiers, {_large(size)} rows in pandas"
         yield Case("rivals", name, pycanon, runs=3 if size < 10**6 else 1, agree=_same_numbers)
-    yield Case("rivals", "levels for k = 5, Adult, 5 % left out", _against_anjana, runs=3, agree=_same_rows_left_out)
+    yield Case(
+        "rivals",
+        "levels for k = 5, Adult, 5 % left out",
+        _against_anjana,
+        runs=3,
+        agree=_same_rows_left_out,
+    )
     yield Case("rivals", "Mondrian for k = 5, Adult", _against_anonypy, runs=1)
     for kind in ("inference", "linkability"):
 
@@ -253,10 +332,19 @@ def _rivals(asked: Asked) -> Iterator[Case]:
             given = {"folder": str(folder / "synthetic"), "kind": kind, "targets": 2000}
             theirs = _rival("anonymeter", ("anonymeter==1.1.0",), given)
             if not (folder / "synthetic").exists():
-                run(task("synthetic", folder=given["folder"], rows=min(80_000, asked.rows[-1])), folder)
+                run(
+                    task("synthetic", folder=given["folder"], rows=min(80_000, asked.rows[-1])),
+                    folder,
+                )
             return {"anonymeter": theirs, "divulge": task("attack_nearest", **given)}
 
-        yield Case("rivals", f"{kind} by the nearest row, 2,000 targets", anonymeter, runs=2, agree=_overlapping)
+        yield Case(
+            "rivals",
+            f"{kind} by the nearest row, 2,000 targets",
+            anonymeter,
+            runs=2,
+            agree=_overlapping,
+        )
     yield Case("rivals", "ARX", _against_arx)
 
 
@@ -264,7 +352,10 @@ def _against_anjana(folder: Path) -> dict[str, Work]:
     table, levels = _adult_files(folder)
     given = {"table": table, "keys": EIGHT, "levels": levels, "k": 5, "percent": 5.0}
     theirs = _rival("anjana", ("anjana", "anonypy"), given)
-    return {"anjana": theirs, "divulge": task("generalize_adult", table=table, method="full-domain")}
+    return {
+        "anjana": theirs,
+        "divulge": task("generalize_adult", table=table, method="full-domain"),
+    }
 
 
 def _against_anonypy(folder: Path) -> dict[str, Work]:
@@ -275,7 +366,10 @@ def _against_anonypy(folder: Path) -> dict[str, Work]:
 
 
 def _against_arx(_folder: Path) -> dict[str, Work]:
-    """ARX is a library of Java without a command; what it found on Adult is held against ours by tests/search/test_arx.py."""
+    """Raise `Failed`: ARX is a Java library without a command.
+
+    tests/generalization/test_arx.py compares its results on Adult with ours.
+    """
     java = (
         "there is no Java here"
         if shutil.which("java") is None
@@ -292,7 +386,7 @@ def _adult_files(folder: Path) -> tuple[str, str]:
 
 
 def _rival(name: str, packages: tuple[str, ...], given: Mapping[str, Any]) -> Work:
-    """It in an environment of its own under build/, which is made once."""
+    """Return a rival in an environment of its own under build/, which is made once."""
     environment = ROOT / "build" / f"rivals-{packages[0].partition('=')[0]}"
     python = environment / "bin" / "python"
     if not (environment / "ready").exists():
@@ -302,7 +396,9 @@ def _rival(name: str, packages: tuple[str, ...], given: Mapping[str, Any]) -> Wo
         ):
             done = subprocess.run(step, capture_output=True, text=True, check=False)  # noqa: S603 - this interpreter
             if done.returncode:
-                raise Failed(f"{name} cannot be installed: {(done.stderr.strip().splitlines() or [''])[-1]}")
+                raise Failed(
+                    f"{name} cannot be installed: {(done.stderr.strip().splitlines() or [''])[-1]}"
+                )
         (environment / "ready").touch()
     return Work((str(python), str(ROOT / "benchmarks" / "rivals.py"), name, json.dumps(given)))
 
@@ -314,29 +410,44 @@ def _same_numbers(found: Sequence[Found]) -> str:
 
 
 def _same_rows_left_out(found: Sequence[Found]) -> str:
-    """Both say how many rows they left out; the same levels leave out the same ones."""
+    """Check that both suppressed the same number of rows, as equal levels do."""
     theirs, ours = found
     same = theirs["levels"] == ours["levels"]
-    return "the same levels, but other rows left out" if same and theirs["suppressed"] != ours["suppressed"] else ""
+    return (
+        "the same levels, but other rows left out"
+        if same and theirs["suppressed"] != ours["suppressed"]
+        else ""
+    )
 
 
 def _overlapping(found: Sequence[Found]) -> str:
     theirs, ours = found
     sides = [side for side in ("rate", "control") if ours[side] is not None]
-    apart = [side for side in sides if max(theirs[side][0], ours[side][0]) > min(theirs[side][1], ours[side][1])]
+    apart = [
+        side
+        for side in sides
+        if max(theirs[side][0], ours[side][0]) > min(theirs[side][1], ours[side][1])
+    ]
     return f"intervals do not overlap: {', '.join(apart)}" if apart else ""
 
 
-# --- By name only -----------------------------------------------------------------------------------------------------
+# --- By name only ---------------------------------------------------------------------------------
 def _alone(
-    part: str, name: str, works: Callable[[Path], Mapping[str, Work]], *, runs: int = 1, against: bool = False
+    part: str,
+    name: str,
+    works: Callable[[Path], Mapping[str, Work]],
+    *,
+    runs: int = 1,
+    against: bool = False,
 ) -> Case:
     return Case(part, name, works, against=against, runs=runs)
 
 
 def _wide(asked: Asked) -> Iterator[Case]:
     for kind, size in (
-        (kind, asked.rows[-1] // share) for kind in ("independent", "grouped") for share in (8, 4, 2, 1)
+        (kind, asked.rows[-1] // share)
+        for kind in ("independent", "grouped")
+        for share in (8, 4, 2, 1)
     ):
 
         def works(folder: Path, kind: str = kind, size: int = size) -> dict[str, Work]:
@@ -349,7 +460,11 @@ def _spark_alone(asked: Asked) -> Iterator[Case]:
     size = asked.rows[-1]
 
     def works(folder: Path) -> dict[str, Work]:
-        return {"measure": task("on_spark", do="measure distinct", path=made(folder, "distinct", size), heap="1g")}
+        return {
+            "measure": task(
+                "on_spark", do="measure distinct", path=made(folder, "distinct", size), heap="1g"
+            )
+        }
 
     yield _alone("alone", f"Spark with a heap of 1 GiB, {_large(size)} rows, each a class", works)
 
@@ -391,7 +506,12 @@ def _dossier(_asked: Asked) -> Iterator[Case]:
 def _resolve(asked: Asked) -> Iterator[Case]:
     size = min(10**5, asked.rows[-1])
     for kind in ("shops", "strangers", "crowd"):
-        yield _alone("resolve", f"{kind}, {_large(size)} records", partial(_resolved, kind=kind, records=size), runs=3)
+        yield _alone(
+            "resolve",
+            f"{kind}, {_large(size)} records",
+            partial(_resolved, kind=kind, records=size),
+            runs=3,
+        )
 
 
 def _resolved(_folder: Path, *, kind: str, records: int) -> dict[str, Work]:
@@ -419,7 +539,22 @@ def _compose(asked: Asked) -> Iterator[Case]:
 
 
 _PARTS: dict[str, Callable[[Asked], Iterator[Case]]] = {
-    "process": _process, "measure": _measure, "generalize": _generalize, "apply": _apply, "anatomize": _anatomize, "rank": _rank,
-    "search": _search, "spark": _spark, "growth": _growth, "rivals": _rivals, "wide": _wide, "alone": _spark_alone, "disk": _disk,
-    "methods": _methods, "dossier": _dossier, "resolve": _resolve, "attack": _attack, "compose": _compose,
-}  # fmt: skip
+    "process": _process,
+    "measure": _measure,
+    "generalize": _generalize,
+    "apply": _apply,
+    "anatomize": _anatomize,
+    "rank": _rank,
+    "search": _search,
+    "spark": _spark,
+    "growth": _growth,
+    "rivals": _rivals,
+    "wide": _wide,
+    "alone": _spark_alone,
+    "disk": _disk,
+    "methods": _methods,
+    "dossier": _dossier,
+    "resolve": _resolve,
+    "attack": _attack,
+    "compose": _compose,
+}

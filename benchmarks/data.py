@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables for benchmarks: always the same for the same size, written as Parquet by DuckDB.
 
-`resampled` draws whole rows of UCI Adult with replacement (at most 19,805 cells), `mixed` takes age, sex and race from one row and
-the rest from another (262,277 cells at 10^6 rows), `numbers` has a number for each text of `resampled`, `complete` a question mark for each
-null; `columns` has 122 columns more. The others are made up.
+`resampled` draws whole rows of UCI Adult with replacement (at most 19,805 cells). `mixed` takes
+age, sex and race from one row and the rest from another (262,277 cells at 10^6 rows). `numbers` has
+a number for each text of `resampled`, `complete` a question mark for each null. `columns` has 122
+columns more. The others are synthetic.
 """
 
 from __future__ import annotations
@@ -14,7 +15,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import duckdb
 
-QUASI_IDENTIFIERS = ["age", "workclass", "education", "native-country", "marital-status", "race", "sex"]
+QUASI_IDENTIFIERS = [
+    "age",
+    "workclass",
+    "education",
+    "native-country",
+    "marital-status",
+    "race",
+    "sex",
+]
 SENSITIVE = "occupation"
 COLUMNS = [*QUASI_IDENTIFIERS, SENSITIVE]
 MORE = [f"more{place:03}" for place in range(122)]
@@ -22,7 +31,7 @@ ADULT_KINDS = ("resampled", "mixed", "numbers", "complete", "columns")
 PEOPLE = ["age", "sex", "region", "education", "marital", "country", "household", "disease"]
 RANKED = [f"a{place:02}" for place in range(20)]
 _VALUES = (2, 2, 3, 4, 5, 5, 6, 7, 8, 9, 10, 12, 16, 20, 25, 30, 42, 60, 75, 100)
-"""How many values each of the 20 attributes has."""
+"""Number of values of each of the 20 attributes."""
 
 
 def make(path: Path, kind: str, rows: int) -> None:
@@ -36,45 +45,75 @@ def make(path: Path, kind: str, rows: int) -> None:
 
 
 def _adult(connection: duckdb.DuckDBPyConnection, kind: str, rows: int) -> str:
-    """SQL that draws from Adult."""
+    """Return SQL that draws from Adult."""
     from divulge.datasets import load
 
     adult = load("adult")
     connection.register("adult", adult.append_column("row", [list(range(adult.num_rows))]))
     second = 2 if kind == "mixed" else 1
-    drawn = f"SELECT i, hash(i, 1) % {adult.num_rows} AS a, hash(i, {second}) % {adult.num_rows} AS b FROM range({rows}) AS t(i)"
-    taken = [(name, f'{"x" if name in ("age", "sex", "race") else "y"}."{name}"') for name in COLUMNS]
+    drawn = (
+        f"SELECT i, hash(i, 1) % {adult.num_rows} AS a, hash(i, {second}) % "
+        f"{adult.num_rows} AS "
+        f"b FROM range({rows}) AS t(i)"
+    )
+    taken = [
+        (name, f'{"x" if name in ("age", "sex", "race") else "y"}."{name}"') for name in COLUMNS
+    ]
     if kind == "numbers":
         taken = [(name, f"CAST(hash({column}) % 9973 AS INTEGER)") for name, column in taken]
     if kind == "complete":
         taken = [(name, f"coalesce(CAST({column} AS VARCHAR), '?')") for name, column in taken]
     if kind == "columns":
-        taken += [(name, f"'v' || {_drawn(place, 2 + place * 7 % 23, skew=3)}") for place, name in enumerate(MORE)]
+        taken += [
+            (name, f"'v' || {_drawn(place, 2 + place * 7 % 23, skew=3)}")
+            for place, name in enumerate(MORE)
+        ]
     listed = ", ".join(f'{column} AS "{name}"' for name, column in taken)
-    return f"SELECT {listed} FROM ({drawn}) AS d JOIN adult AS x ON x.row = d.a JOIN adult AS y ON y.row = d.b"
+    return (
+        f"SELECT {listed} FROM ({drawn}) AS d JOIN adult AS x ON x.row = d.a JOIN adult AS y "
+        "ON "
+        "y.row = d.b"
+    )
 
 
 def _made_up(kind: str, rows: int) -> str:
-    """People (at most 86,400 classes, or one for each row), 20 attributes to rank, 130 to grow by."""
+    """Return SQL for synthetic tables.
+
+    People (at most 86,400 classes, or one for each row), 20 attributes to rank, 130 to grow by.
+    """
     if kind in ("people", "distinct"):
         region, age = _drawn(3, 20, skew=2), _drawn(1, 90)
         household = "CAST(i AS INTEGER)" if kind == "distinct" else f"{age} // 30"
         columns = [
-            f"{age} AS age", f"'s' || {_drawn(2, 2)} AS sex", f"'region ' || {region} AS region", f"{_drawn(4, 6, skew=2)} AS education",
-            f"'m' || {_drawn(5, 4, skew=2)} AS marital", f"'c' || {region} % 4 AS country", f"{household} AS household",
+            f"{age} AS age",
+            f"'s' || {_drawn(2, 2)} AS sex",
+            f"'region ' || {region} AS region",
+            f"{_drawn(4, 6, skew=2)} AS education",
+            f"'m' || {_drawn(5, 4, skew=2)} AS marital",
+            f"'c' || {region} % 4 AS country",
+            f"{household} AS household",
             f"'disease ' || {_drawn(8, 15, skew=2)} AS disease",
-        ]  # fmt: skip
+        ]
     elif kind == "ranked":
         columns = [
             f"'v' || {_drawn(place, values, skew=1.5)} AS {name}"
             for place, (name, values) in enumerate(zip(RANKED, _VALUES, strict=True))
         ]
-    else:  # rows that are alike by twenties lie far apart: side by side they would share the processor's cache
+    else:
+        # Equal rows, twenty of each, lie far apart: next to each other they would share the
+        # processor's cache.
         row = f"i % {max(rows // 20, 1)}" if kind == "wide-grouped" else "i"
-        columns = [f"{_drawn(place, 2 + place * 7 % 23, skew=6, row=row)} AS a{place:03}" for place in range(130)]
+        columns = [
+            f"{_drawn(place, 2 + place * 7 % 23, skew=6, row=row)} AS a{place:03}"
+            for place in range(130)
+        ]
     return f"SELECT {', '.join(columns)} FROM range({rows}) AS t(i)"
 
 
 def _drawn(seed: int, values: int, *, skew: float = 1.0, row: str = "i") -> str:
-    """SQL for a number from 0 up to `values`, small ones more often the larger the skew."""
-    return f"CAST(floor({values} * power((hash({row}, {seed}) % 1000003) / 1000003.0, {skew})) AS SMALLINT)"
+    """Return SQL for a number from 0 up to `values`, small ones more often the larger the skew."""
+    return (
+        f"CAST(floor({values} * power((hash({row}, {seed}) % 1000003) / 1000003.0, {skew})) "
+        "AS "
+        "SMALLINT)"
+    )

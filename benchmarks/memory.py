@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory of a process and of all below it together, as Spark has them: read from /proc, so on Linux only."""
+"""Memory of a process and of all its descendants, as Spark has them; from /proc (Linux only)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SECONDS_BETWEEN_LOOKS = 0.2
 
 
 class Watch:
-    """The largest memory, in MiB, of this process, of Java below it and of all others below; and of what lies in a folder."""
+    """Largest memory, in MiB, of this process, of Java below it, of all others, and of a folder."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
@@ -37,27 +37,34 @@ class Watch:
             now["all"] = sum(now.values())
             if self._folder is not None:
                 now["folder"] = _size(self._folder)
-            self.peaks = {kind: max(now.get(kind, 0.0), self.peaks.get(kind, 0.0)) for kind in now | self.peaks}
+            self.peaks = {
+                kind: max(now.get(kind, 0.0), self.peaks.get(kind, 0.0))
+                for kind in now | self.peaks
+            }
             if done:
                 return
 
 
 def _memory_by_kind() -> dict[str, float]:
-    """This process is the driver, its Java is java, all else below are workers."""
+    """Return the memory of the driver (this process), of its Java, and of all others."""
     children = defaultdict(list)
     for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it ended meanwhile
-            children[int((folder / "stat").read_text().rpartition(")")[2].split()[1])].append(int(folder.name))
+        with suppress(OSError):  # the process has ended
+            children[int((folder / "stat").read_text().rpartition(")")[2].split()[1])].append(
+                int(folder.name)
+            )
     found: dict[str, float] = defaultdict(float)
     waiting = [os.getpid()]
     while waiting:
         process = waiting.pop()
         waiting += children[process]
-        with suppress(OSError, StopIteration):  # it ended, or has no memory any more
+        with suppress(OSError, StopIteration):  # the process has ended, or has released its memory
             name = Path(f"/proc/{process}/comm").read_text().strip()
             kind = "driver" if process == os.getpid() else "java" if name == "java" else "workers"
             lines = Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines()
-            found[kind] += next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
+            found[kind] += (
+                next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
+            )
     return dict(found)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a user would take instead, run by an interpreter of its own, since they pin old packages: prints one JSON object.
+"""Run rivals in an interpreter of their own, because they pin old packages; print JSON.
 
 python benchmarks/rivals.py anonypy|anjana|anonymeter JSON
 """
@@ -19,11 +19,11 @@ ASKED: dict[str, Any] = {
     "other": ["weeks worked in year", "dividends from stocks", "marital stat"],
     "numbers": ["age", "instance weight", "weeks worked in year", "dividends from stocks"],
 }
-"""Of Census-Income: what is known and inferred, and which columns the two sources know that are linked."""
+"""Columns of Census-Income: known and inferred ones, and those of the two linked sources."""
 
 
 def anonypy(table: str, keys: list[str], sensitive: str, k: int) -> dict[str, Any]:
-    """Mondrian."""
+    """Run Mondrian."""
     import anonypy as peer
     import pandas as pd
 
@@ -32,27 +32,40 @@ def anonypy(table: str, keys: list[str], sensitive: str, k: int) -> dict[str, An
     started = time.perf_counter()
     rows = peer.Preserver(data, keys, sensitive).anonymize_k_anonymity(k=k)
     seconds = time.perf_counter() - started
-    return {"seconds": seconds, "classes": len({tuple(str(row[key]) for key in keys) for row in rows})}
+    return {
+        "seconds": seconds,
+        "classes": len({tuple(str(row[key]) for key in keys) for row in rows}),
+    }
 
 
 def anjana(table: str, keys: list[str], levels: str, k: int, percent: float) -> dict[str, Any]:
-    """Full-domain generalization."""
+    """Run full-domain generalization."""
     import pandas as pd
     from anjana.anonymity._k_anonymity import k_anonymity_inner
 
     data = pd.read_csv(table, keep_default_na=False).astype(dict.fromkeys(keys, str))
     labels = json.loads(Path(levels).read_text())
-    given = {key: {at: pd.Series(each).to_numpy() for at, each in enumerate(labels[key])} for key in keys}
+    given = {
+        key: {at: pd.Series(each).to_numpy() for at, each in enumerate(labels[key])} for key in keys
+    }
     started = time.perf_counter()
     found, suppressed, chosen = k_anonymity_inner(data, [], keys, k, percent, given)
     seconds = time.perf_counter() - started
     classes = len(found[keys].drop_duplicates())
     levels_chosen = {key: int(chosen[key]) for key in keys}
-    return {"seconds": seconds, "classes": classes, "suppressed": int(suppressed), "levels": levels_chosen}
+    return {
+        "seconds": seconds,
+        "classes": classes,
+        "suppressed": int(suppressed),
+        "levels": levels_chosen,
+    }
 
 
 def anonymeter(folder: str, kind: str, targets: int) -> dict[str, Any]:
-    """Inference or linkability by the nearest row; what it compiles is compiled before the clock starts, and it may use all cores."""
+    """Run inference or linkability attacks by the nearest row.
+
+    Code is compiled before the clock starts, and all cores may be used.
+    """
     import pandas as pd
     from anonymeter.evaluators.inference_evaluator import InferenceEvaluator
     from anonymeter.evaluators.linkability_evaluator import LinkabilityEvaluator
@@ -74,7 +87,9 @@ def anonymeter(folder: str, kind: str, targets: int) -> dict[str, Any]:
     rates = {"rate": found.attack_rate, "control": found.control_rate}
     return {
         "seconds": seconds,
-        **{side: [rate.value - rate.error, rate.value + rate.error] for side, rate in rates.items()},
+        **{
+            side: [rate.value - rate.error, rate.value + rate.error] for side, rate in rates.items()
+        },
     }
 
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The studio in a real browser, on the demo, on the public Adult and on a million rows: the first page after the command, and a slider.
+"""Times of the studio in a real browser: the first page after the command, and a slider.
 
-Run `make bench BENCH=studio`; `--rows 1000000 --moves 20` are the defaults. The times are of the clock, on a machine that does
-nothing else; beside each stands the processor time that the server, the desk and the page's own thread took, which other work on the
-machine changes less.
+The tables are the demo, the public Adult and a million rows. Run `make bench BENCH=studio`; `--rows
+1000000 --moves 20` are the defaults. The times are wall-clock times, on a machine that does nothing
+else. Next to each is the processor time of the server, the worker and the page's own thread, which
+other work on the machine changes less.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ import pyarrow as pa
 import pyarrow.csv
 
 import divulge as dv
+from tests.output import browser as driver
 from tests.studio.served import studio
-from tests.views import browser as driver
 
 LONG = 120_000
 ADULT = """quasi_identifiers = ["age", "sex", "race", "marital-status"]
@@ -42,21 +43,32 @@ MOVE = """([value]) => {
 
 
 def shown(page: Any, after: int = 0) -> int:
-    """Wait for the answer to the newest request."""
-    page.wait_for_function("(n) => Number(document.body.dataset.shown ?? 0) > n", arg=after, timeout=LONG)
+    """Wait for the result of the newest request."""
+    page.wait_for_function(
+        "(n) => Number(document.body.dataset.shown ?? 0) > n", arg=after, timeout=LONG
+    )
     return int(page.evaluate("Number(document.body.dataset.shown)"))
 
 
 def first_page(browser: Any, folder: Path, table: str, policy: str, moves: int) -> None:
-    """From the command to a page that shows the table; then the slider of k, from drag to verdict and to the last chart."""
+    """Time the way from the command to a page that shows the table.
+
+    Then time the slider of k, from drag to verdict and to the last chart.
+    """
     began = time.perf_counter()
     with studio(folder, [table, "--policy", policy]) as served:
         page = browser.new_context(viewport={"width": 1366, "height": 768}).new_page()
         page.goto(served.address)
-        page.wait_for_function("() => document.querySelectorAll('#view tr').length > 2", timeout=LONG)
+        page.wait_for_function(
+            "() => document.querySelectorAll('#view tr').length > 2", timeout=LONG
+        )
         shown_after = time.perf_counter() - began
         desk = max(map(int, _children(served.process.pid)), key=_processor)
-        worked = f"{_processor(served.process.pid):.2f} s of the server beside {_processor(desk):.2f} s of the desk"
+        worked = (
+            f"{_processor(served.process.pid):.2f} s of the server beside "
+            f"{_processor(desk):.2f} "
+            "s of the desk"
+        )
         print(f"{table}: the table is shown {shown_after:.2f} s after the command ({worked})")
         page.click("nav a[href=promises]")
         page.wait_for_url("**/promises")
@@ -73,22 +85,32 @@ def first_page(browser: Any, folder: Path, table: str, policy: str, moves: int) 
                 timeout=LONG,
             )
             verdicts.append(time.perf_counter() - start)
-            number = shown(page, number)  # every chart is drawn by then
+            number = shown(page, number)  # all charts are drawn then
             wholes.append(time.perf_counter() - start)
-        told = f"{statistics.median(verdicts) * 1000:.0f} ms to the verdict and the loss, {statistics.median(wholes) * 1000:.0f} ms to all"
-        each, drawing = (_processor(desk) - began_at) / moves * 1000, (page_time() - drawn) / moves * 1000
+        told = (
+            f"{statistics.median(verdicts) * 1000:.0f} ms to the verdict and the loss, "
+            f"{statistics.median(wholes) * 1000:.0f} ms to all"
+        )
+        each, drawing = (
+            (_processor(desk) - began_at) / moves * 1000,
+            (page_time() - drawn) / moves * 1000,
+        )
         print(
-            f"{table}: a slider answers in {told} (median of {moves}; {each:.0f} ms of the desk, {drawing:.0f} ms of the page)"
+            f"{table}: a slider answers in {told} (median of {moves}; {each:.0f} ms of the desk, "
+            f"{drawing:.0f} ms of the page)"
         )
 
 
 def _watched(page: Any) -> Callable[[], float]:
-    """Seconds that the page's own thread works from now on: scripts, layout and drawing."""
+    """Count the seconds that the page's own thread works from now: scripts, layout, drawing."""
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable", {"timeDomain": "threadTicks"})
 
     def worked() -> float:
-        found = {each["name"]: each["value"] for each in session.send("Performance.getMetrics")["metrics"]}
+        found = {
+            each["name"]: each["value"]
+            for each in session.send("Performance.getMetrics")["metrics"]
+        }
         return float(found["TaskDuration"])
 
     return worked
@@ -100,7 +122,7 @@ def _children(pid: int) -> list[str]:
 
 
 def _processor(pid: int) -> float:
-    """Seconds that a process has worked."""
+    """Return the seconds that a process has worked."""
     told = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     return (int(told[11]) + int(told[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -114,7 +136,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name, driver.started() as browser:
         folder = Path(name)
         pyarrow.csv.write_csv(dv.datasets.patients(), folder / "patients.csv")
-        (folder / "hospital.toml").write_text("suppression = 0.01\n" + dv.datasets.POLICY, encoding="utf-8")
+        (folder / "hospital.toml").write_text(
+            "suppression = 0.01\n" + dv.datasets.POLICY, encoding="utf-8"
+        )
         first_page(browser, folder, "patients.csv", "hospital.toml", given.moves)
         pyarrow.csv.write_csv(pa.table(dv.datasets.load("adult")), folder / "adult.csv")
         (folder / "adult.toml").write_text(ADULT, encoding="utf-8")

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is timed, each in a process of its own: `python -m benchmarks.works NAME JSON` runs a function and prints what it found.
+"""Works that are timed, each in a process of its own.
 
-`seconds` is the time of the work without imports and, where a `warm` table is named, after a first run on it. Bare works are what nobody
-could do without: the GROUP BY of the same columns, the copy of the same rows in another order.
+`python -m benchmarks.works NAME JSON` runs a function and prints its result. `seconds` is the time
+of the work without imports and, if a `warm` table is named, after a first run on it. Bare works are
+the least that any tool must do: the GROUP BY of the same columns, the copy of the same rows in
+another order.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ Told = dict[str, Any]
 
 
 def timed(work: Callable[[str], Any], path: str, warm: str | None = None) -> tuple[float, Any]:
-    """Seconds and result, after a first run on a small table."""
+    """Return seconds and result, after a first run on a small table."""
     if warm:
         work(warm)
     started = time.perf_counter()
@@ -34,16 +36,16 @@ def timed(work: Callable[[str], Any], path: str, warm: str | None = None) -> tup
 
 
 def make(path: str, kind: str, rows: int) -> Told:
-    """A table of data.py."""
+    """Make a table of data.py."""
     from benchmarks import data
 
     data.make(Path(path), kind, rows)
     return {}
 
 
-# --- Bare works -------------------------------------------------------------------------------------------------------
+# --- Bare works -----------------------------------------------------------------------------------
 def group_by(path: str, warm: str | None = None, columns: Sequence[str] = COLUMNS) -> Told:
-    """The bare statement on DuckDB."""
+    """Run the bare statement on DuckDB."""
     import duckdb
 
     names = ", ".join(f'"{name}"' for name in columns)
@@ -60,39 +62,44 @@ def group_by(path: str, warm: str | None = None, columns: Sequence[str] = COLUMN
 
 
 def group_by_each(path: str) -> Told:
-    """A statement for each combination of up to three attributes."""
+    """Run a statement for each combination of up to three attributes."""
     import duckdb
 
     connection, started = duckdb.connect(), time.perf_counter()
     chosen = [names for size in (1, 2, 3) for names in itertools.combinations(RANKED, size)]
     for names in chosen:
         listed = ", ".join(names)
-        connection.sql(f"SELECT {listed}, COUNT(*) AS n FROM read_parquet('{path}') GROUP BY {listed}").to_arrow_table()
+        connection.sql(
+            f"SELECT {listed}, COUNT(*) AS n FROM read_parquet('{path}') GROUP BY {listed}"
+        ).to_arrow_table()
     return {"seconds": time.perf_counter() - started, "combinations": len(chosen)}
 
 
 def shuffled_copy(path: str, out: str) -> Told:
-    """All rows in another order, packed as divulge packs them."""
+    """Write all rows in another order, compressed as divulge does it."""
     import duckdb
 
     started = time.perf_counter()
     connection = duckdb.connect(config={"preserve_insertion_order": False})
     connection.execute(
-        f"COPY (SELECT * FROM read_parquet('{path}') ORDER BY random()) TO '{out}' (FORMAT parquet, COMPRESSION zstd)"
+        f"COPY (SELECT * FROM read_parquet('{path}') ORDER BY random()) TO '{out}' (FORMAT "
+        "parquet, COMPRESSION zstd)"
     )
     return {"seconds": time.perf_counter() - started}
 
 
-# --- divulge ----------------------------------------------------------------------------------------------------------
+# --- divulge --------------------------------------------------------------------------------------
 def measure(path: str, warm: str | None = None, columns: Sequence[str] = COLUMNS) -> Told:
-    """All metrics."""
+    """Compute all metrics."""
     *known, about = columns
-    seconds, found = timed(lambda source: dv.measure(source, quasi_identifiers=known, sensitive=about), path, warm)
+    seconds, found = timed(
+        lambda source: dv.measure(source, quasi_identifiers=known, sensitive=about), path, warm
+    )
     return {"seconds": seconds, "classes": found.class_count}
 
 
 def generalize(path: str, out: str, warm: str | None = None) -> Told:
-    """From the file to the verified release."""
+    """Generalize, from the file to the verified release."""
     return _generalize(path, out, warm)
 
 
@@ -110,18 +117,20 @@ def _generalize(path: str, out: str, warm: str | None, engine: Any = None) -> To
 
 
 def apply(path: str, release: str, out: str, warm: str) -> Told:
-    """As many later rows as a release has, published as it was."""
+    """Release as many later rows as a release has, with its generalization."""
 
     def work(later: str) -> Any:
         small = "" if later == path else "-warm"
-        return dv.apply(release + small, later, out + small, unseen="suppress", suppression=1.0, force=True)
+        return dv.apply(
+            release + small, later, out + small, unseen="suppress", suppression=1.0, force=True
+        )
 
     seconds, found = timed(work, path, warm)
     return {"seconds": seconds, "rows": found.rows}
 
 
 def anatomize(path: str, out: str, warm: str | None = None) -> Told:
-    """From the file to the verified release."""
+    """Anatomize, from the file to the verified release."""
     known = [*QUASI_IDENTIFIERS, *(name for name in dv.read(path).names if name in MORE)]
 
     def work(source: str) -> Any:
@@ -134,7 +143,7 @@ def anatomize(path: str, out: str, warm: str | None = None) -> Told:
 
 
 def query(release: str) -> Told:
-    """A count over two tables of a release, opened and asked."""
+    """Open a release and count over two of its tables."""
     value = "between 0 and 5000" if "numbers" in release else "<> 'Sales'"
     asked = f"age >= 40 and {SENSITIVE} {value}"
     seconds, found = timed(lambda folder: dv.query(folder, asked), release, f"{release}-warm")
@@ -142,59 +151,82 @@ def query(release: str) -> Told:
 
 
 def dossier(path: str, warm: str) -> Told:
-    """What each row, as a record, tells about one person."""
+    """Compute the leakage of each row, as a record, about one person."""
     import pyarrow.parquet as pq
 
     (truth,) = dv.dossier.from_rows(next(pq.ParquetFile(path).iter_batches(1)).to_pylist())
     seconds, found = timed(
-        lambda source: dv.dossier.record_leakages(dv.dossier.from_rows(source, confidence=0.9), truth), path, warm
+        lambda source: dv.dossier.record_leakages(
+            dv.dossier.from_rows(source, confidence=0.9), truth
+        ),
+        path,
+        warm,
     )
     return {"seconds": seconds, "records": len(found)}
 
 
 def rank(path: str, warm: str) -> Told:
-    """All attributes and all their combinations of up to three."""
+    """Rank all attributes and all their combinations of up to three."""
     seconds, found = timed(lambda source: dv.rank(source, quasi_identifiers=RANKED), path, warm)
     return {"seconds": seconds, "combinations": len(found.combinations)}
 
 
 def search(path: str, columns: Sequence[str], time_limit: float) -> Told:
-    """The best levels of so many quasi-identifiers, and how far from the best they may be."""
+    """Search the best levels of quasi-identifiers, and the gap to the optimum."""
     import pyarrow as pa
 
     asked = {**K5, "quasi_identifiers": columns, "leave_out": ["*"], "time_limit": time_limit}
     dv.generalize(pa.table(dict.fromkeys(columns, ["1"] * 10)), **asked)
     seconds, release = timed(lambda source: dv.generalize(source, **asked), path)
     plan = release.plan
-    return {"seconds": seconds, "gap": plan.gap, "loss": plan.value, "nodes": plan.lattice, "checked": plan.checked}
+    return {
+        "seconds": seconds,
+        "gap": plan.gap,
+        "loss": plan.value,
+        "nodes": plan.lattice,
+        "checked": plan.checked,
+    }
 
 
 def growing(path: str) -> Told:
-    """Simple and combined ITPR of growing sets of columns, with the seconds until n = 1, 10, 20, ..."""
+    """Compute simple and combined ITPR of growing sets of columns.
+
+    With the seconds until n = 1, 10, 20, ...
+    """
     at: list[float] = []
     started = time.perf_counter()
     found = dv.growing(
-        path, quasi_identifiers="a*", every=10, progress=lambda _done, _all: at.append(time.perf_counter() - started)
+        path,
+        quasi_identifiers="a*",
+        every=10,
+        progress=lambda _done, _all: at.append(time.perf_counter() - started),
     )
     return {"seconds": at[-1], "until": [round(at[step.n - 1], 2) for step in found.steps]}
 
 
 def measure_within(path: str, limit: str, folder: str) -> Told:
-    """All metrics within a memory limit, each row a class of its own."""
+    """Compute all metrics within a memory limit, with each row a class of its own."""
     from benchmarks.memory import Watch
     from divulge.engines import DuckDBEngine
 
     engine = DuckDBEngine(memory_limit=limit, temp_directory=folder)
     with Watch(engine.directory) as watch:
         seconds, found = timed(
-            lambda source: dv.measure(source, quasi_identifiers=PEOPLE[:-1], sensitive=PEOPLE[-1], engine=engine), path
+            lambda source: dv.measure(
+                source, quasi_identifiers=PEOPLE[:-1], sensitive=PEOPLE[-1], engine=engine
+            ),
+            path,
         )
-    return {"seconds": seconds, "classes": found.class_count, "spilled MiB": round(watch.peaks["folder"])}
+    return {
+        "seconds": seconds,
+        "classes": found.class_count,
+        "spilled MiB": round(watch.peaks["folder"]),
+    }
 
 
-# --- On Spark: one session on all cores of this machine, started as divulge does; driver and executors share one Java ---------------
+# --- On Spark: one session on all cores of this machine, started as divulge does ------------------
 def on_spark(do: str, path: str, warm: str | None = None, out: str = "", heap: str = "4g") -> Told:
-    """A bare work or one of ours; memory is that of Python, Java and the workers together."""
+    """Run a bare work or one of ours; memory is that of Python, Java and the workers together."""
     from pyspark.sql import functions
 
     from benchmarks.memory import Watch
@@ -203,7 +235,9 @@ def on_spark(do: str, path: str, warm: str | None = None, out: str = "", heap: s
     engine = SparkEngine(config={"spark.driver.memory": heap})
     names = COLUMNS if do != "measure distinct" else PEOPLE
     works: dict[str, Callable[[str], Any]] = {
-        "group by": lambda source: engine.session.read.parquet(source).groupBy(*names).count().toArrow(),
+        "group by": lambda source: (
+            engine.session.read.parquet(source).groupBy(*names).count().toArrow()
+        ),
         "shuffled copy": lambda source: (
             engine.session.read.parquet(source)
             .orderBy(functions.rand())
@@ -221,31 +255,47 @@ def on_spark(do: str, path: str, warm: str | None = None, out: str = "", heap: s
         else:
             seconds, _ = timed(works[do], path, warm)
             told = {"seconds": seconds}
-    peaks = {f"{kind} MiB": round(watch.peaks.get(kind, 0.0)) for kind in ("driver", "java", "workers")}
+    peaks = {
+        f"{kind} MiB": round(watch.peaks.get(kind, 0.0)) for kind in ("driver", "java", "workers")
+    }
     return told | {"peak": watch.peaks["all"]} | peaks
 
 
-# --- Beside others; what they answer must be the same ------------------------------------------------------------------------------
+# --- Compared with other tools, whose results must be equal ---------------------------------------
 PYCANON = ["sex", "race", "education"]
 
 
 def pycanon(path: str) -> Told:
-    """Its nine numbers."""
+    """Compute the nine numbers of pycanon."""
     import pandas as pd
     from pycanon import anonymity
 
     frame = pd.read_parquet(path)
     started = time.perf_counter()
     about = (frame, PYCANON, [SENSITIVE])
-    told = {"k_anonymity": anonymity.k_anonymity(frame, PYCANON), "alpha": anonymity.alpha_k_anonymity(*about)[0]}
-    told |= {name: getattr(anonymity, name)(*about) for name in ("l_diversity", "t_closeness", "basic_beta_likeness")}
-    for name in ("entropy_l_diversity", "recursive_c_l_diversity", "enhanced_beta_likeness", "delta_disclosure"):
-        getattr(anonymity, name)(*about)  # defined in another way there: timed, not compared
-    return {"seconds": time.perf_counter() - started, **{name: float(value) for name, value in told.items()}}
+    told = {
+        "k_anonymity": anonymity.k_anonymity(frame, PYCANON),
+        "alpha": anonymity.alpha_k_anonymity(*about)[0],
+    }
+    told |= {
+        name: getattr(anonymity, name)(*about)
+        for name in ("l_diversity", "t_closeness", "basic_beta_likeness")
+    }
+    for name in (
+        "entropy_l_diversity",
+        "recursive_c_l_diversity",
+        "enhanced_beta_likeness",
+        "delta_disclosure",
+    ):
+        getattr(anonymity, name)(*about)  # defined differently there: timed, not compared
+    return {
+        "seconds": time.perf_counter() - started,
+        **{name: float(value) for name, value in told.items()},
+    }
 
 
 def measure_frame(path: str) -> Told:
-    """All metrics of the same frame."""
+    """Compute all metrics of the frame."""
     import pandas as pd
 
     frame = pd.read_parquet(path)
@@ -258,38 +308,60 @@ def measure_frame(path: str) -> Told:
 
 
 def adult_files(table: str, levels: str) -> Told:
-    """The complete rows of Adult and the hierarchies of ARX's benchmark, for the rivals."""
+    """Write the complete rows of Adult and the hierarchies of ARX's benchmark, for the rivals."""
     import pyarrow.csv
 
-    from tests.search.adult import QUASI_IDENTIFIERS as EIGHT
-    from tests.search.adult import hierarchies
+    from tests.generalization.adult import QUASI_IDENTIFIERS as EIGHT
+    from tests.generalization.adult import hierarchies
 
     adult = dv.datasets.load("adult").drop_null().select([*EIGHT, SENSITIVE])
     pyarrow.csv.write_csv(adult, table)
-    labels = {name: list(map(list, zip(*item.rows.values(), strict=True))) for name, item in hierarchies().items()}
+    labels = {
+        name: list(map(list, zip(*item.rows.values(), strict=True)))
+        for name, item in hierarchies().items()
+    }
     Path(levels).write_text(json.dumps(labels), encoding="utf-8")
     return {}
 
 
 def generalize_adult(table: str, method: str) -> Told:
-    """The same k on the same frame, by levels or by boxes."""
+    """Generalize Adult with the k of the rivals, by levels or by boxes."""
     import pandas as pd
 
-    from tests.search.adult import QUASI_IDENTIFIERS as EIGHT
-    from tests.search.adult import hierarchies
+    from tests.generalization.adult import QUASI_IDENTIFIERS as EIGHT
+    from tests.generalization.adult import hierarchies
 
     frame = pd.read_csv(table, keep_default_na=False)
-    known: dict[str, Any] = {"quasi_identifiers": list(EIGHT), "sensitive": SENSITIVE, "method": method}
-    asked = {**known, **(K5 | {"hierarchies": hierarchies()} if method == "full-domain" else {"policy": K5["policy"]})}
+    known: dict[str, Any] = {
+        "quasi_identifiers": list(EIGHT),
+        "sensitive": SENSITIVE,
+        "method": method,
+    }
+    asked = {
+        **known,
+        **(
+            K5 | {"hierarchies": hierarchies()}
+            if method == "full-domain"
+            else {"policy": K5["policy"]}
+        ),
+    }
     started = time.perf_counter()
     release = dv.generalize(frame, **asked)
     seconds = time.perf_counter() - started
     plan = release.plan
-    return {"seconds": seconds, "classes": plan.classes, "suppressed": plan.suppressed, "levels": dict(plan.levels)}
+    return {
+        "seconds": seconds,
+        "classes": plan.classes,
+        "suppressed": plan.suppressed,
+        "levels": dict(plan.levels),
+    }
 
 
 def synthetic(folder: str, rows: int) -> Told:
-    """Truth, control group and a table made of the truth: one cell in ten is another row's, and numbers are moved a little."""
+    """Write the original, a control group and a table made from the original.
+
+    One cell in ten is another row's, and numbers are moved a little.
+    """
     import numpy as np
 
     from benchmarks.rivals import ASKED
@@ -317,7 +389,7 @@ def synthetic(folder: str, rows: int) -> Told:
 
 
 def attack_nearest(folder: str, kind: str, targets: int) -> Told:
-    """What anonymeter does, by dv.attack."""
+    """Run the attacks of anonymeter by dv.attack."""
     import pandas as pd
 
     from benchmarks.rivals import ASKED
@@ -334,32 +406,47 @@ def attack_nearest(folder: str, kind: str, targets: int) -> Told:
     (attempt,) = dv.attack(frames["release"], **people, records=targets, **options).attempts
     seconds, control = time.perf_counter() - started, attempt.control
     told = {"rate": [attempt.rate.low, attempt.rate.high]}
-    return {"seconds": seconds, **told, "control": None if control is None else [control.low, control.high]}
+    return {
+        "seconds": seconds,
+        **told,
+        "control": None if control is None else [control.low, control.high],
+    }
 
 
-# --- Parts of their own -----------------------------------------------------------------------------------------------
+# --- Separate parts -------------------------------------------------------------------------------
 def method(table: str, name: str) -> Told:
-    """Division and grouping of Adult's complete rows by one method, beta = 1/7."""
+    """Divide and group Adult's complete rows by one method, beta = 1/7."""
     import pandas as pd
 
     frame = dv.read(pd.read_csv(table, keep_default_na=False))
-    asked: dict[str, Any] = {"sensitive": SENSITIVE, "beta": "1/7", "seed": 1, "method": name.partition(",")[0]}
+    asked: dict[str, Any] = {
+        "sensitive": SENSITIVE,
+        "beta": "1/7",
+        "seed": 1,
+        "method": name.partition(",")[0],
+    }
     asked |= {"tables": 3} if "anatomy" not in name and "asn" not in name else {}
     asked |= {"locality": True} if "locality" in name else {}
     started = time.perf_counter()
     release = dv.anatomize(frame, **asked)
     seconds = time.perf_counter() - started
-    return {"seconds": seconds, "beta": float(release.levels.beta), "RECQ": round(release.recq().mean, 3)}
+    return {
+        "seconds": seconds,
+        "beta": float(release.levels.beta),
+        "RECQ": round(release.recq().mean, 3),
+    }
 
 
 def record_leakage(name: str, attributes: int) -> Told:
-    """The leakage of one record with equal weights, by a method of the paper or by ours."""
+    """Compute the leakage of one record with equal weights, by a method of the paper or by ours."""
     import numpy as np
 
     from divulge.dossier import algorithm1_printed, expected_f, taylor
-    from divulge.papers.simulate import Parameters, generate
+    from reproduction.simulate import Parameters, generate
 
-    simulation = generate(Parameters(n=attributes, records=1, p_c=1.0, p_b=0.0, m=0.9), seed=attributes)
+    simulation = generate(
+        Parameters(n=attributes, records=1, p_c=1.0, p_b=0.0, m=0.9), seed=attributes
+    )
     batch, total = simulation.batch, simulation.reference_weight
     found = np.flatnonzero(batch.credit > 0).tolist()
     places, confidence = [*found, *[None] * (attributes - len(found))], batch.confidence.tolist()
@@ -377,8 +464,11 @@ def record_leakage(name: str, attributes: int) -> Told:
 
 
 def many_records() -> Told:
-    """10,000 records of about 100 attributes with random weights, from Record objects."""
-    from divulge.papers.simulate import Parameters, generate
+    """Compute the leakage of 10,000 records of about 100 attributes with random weights.
+
+    They start as Record objects.
+    """
+    from reproduction.simulate import Parameters, generate
 
     simulation = generate(Parameters(n=100, w="R"), seed=0)
     records, truth, weights = simulation.records(), simulation.reference(), simulation.weights()
@@ -388,7 +478,11 @@ def many_records() -> Told:
 
 
 def resolve(kind: str, records: int) -> Told:
-    """Entity resolution: shops whose purchases share names, cards and phones, nobody who matches, or everybody in one crowd."""
+    """Resolve entities.
+
+    Shops whose purchases share names, cards and phones; or nobody who matches, or everybody in one
+    group.
+    """
     chance = random.Random(0)  # noqa: S311 - data for a benchmark
     made: Callable[[int], Mapping[str, str]] = {
         "strangers": lambda i: {"N": f"n{i}", "C": f"c{i}", "P": f"p{i}"},
@@ -403,31 +497,49 @@ def resolve(kind: str, records: int) -> Told:
 
 def _purchase(chance: random.Random, person: int, names: int) -> dict[str, str]:
     bought = {"N": f"name {person % names}", "C": f"card {person}.{chance.randrange(2)}"}
-    return bought | ({"P": f"phone {person}.{chance.randrange(2)}"} if chance.random() < 0.8 else {})
+    return bought | (
+        {"P": f"phone {person}.{chance.randrange(2)}"} if chance.random() < 0.8 else {}
+    )
 
 
 def attack(path: str, records: int) -> Told:
-    """Seven attacks on a table as it is, by five known columns."""
-    asked: dict[str, Any] = {"knows": ["age", "sex", "region", "education", "marital"], "sensitive": "disease"}
-    attacks = ["prosecutor", "marketer", "singling-out", "inference", "homogeneity", "skewness", "negative"]
+    """Run seven attacks on a table as it is, by five known columns."""
+    asked: dict[str, Any] = {
+        "knows": ["age", "sex", "region", "education", "marital"],
+        "sensitive": "disease",
+    }
+    attacks = [
+        "prosecutor",
+        "marketer",
+        "singling-out",
+        "inference",
+        "homogeneity",
+        "skewness",
+        "negative",
+    ]
     seconds, found = timed(
-        lambda source: dv.attack(source, truth=path, records=records, attacks=attacks, **asked), path
+        lambda source: dv.attack(source, truth=path, records=records, attacks=attacks, **asked),
+        path,
     )
     return {"seconds": seconds, "attempts": len(found.attempts)}
 
 
 def three_releases(path: str, out: str) -> Told:
-    """Of the same people, with other columns each."""
+    """Make three releases of the same people, each with other columns."""
     for place, names in enumerate((["age", "sex"], ["region", "sex"], ["age", "region"])):
         left = [name for name in PEOPLE[:-1] if name not in names]
-        release = dv.generalize(path, **K5, quasi_identifiers=names, sensitive="disease", leave_out=left)
+        release = dv.generalize(
+            path, **K5, quasi_identifiers=names, sensitive="disease", leave_out=left
+        )
         release.write(f"{out}{place}", force=True)
     return {}
 
 
 def compose(path: str, out: str) -> Told:
-    """What they tell together."""
-    seconds, found = timed(lambda truth: dv.compose([f"{out}{place}" for place in range(3)], truth=truth), path)
+    """Compute the joint disclosure risk of the three releases."""
+    seconds, found = timed(
+        lambda truth: dv.compose([f"{out}{place}" for place in range(3)], truth=truth), path
+    )
     return {"seconds": seconds, "became alone": found.together.became_alone}
 
 

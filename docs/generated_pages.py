@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What mkdocs makes anew at each build: every command as the program has it, every public name and every room as the code has it.
+"""What mkdocs makes anew at each build: every command as the program has it, every public name and
+every layer as the code has it.
 
-A hook of mkdocs.yml. Signatures and docstrings of the Python pages are read by mkdocstrings, without running anything.
+A hook of mkdocs.yml. Signatures and docstrings of the Python pages are read by mkdocstrings,
+without running anything.
 """
 
 from __future__ import annotations
@@ -34,17 +36,17 @@ import divulge as dv
 These names are kept; whatever else a module holds may change. `import divulge` is quick: each name is loaded when it is first used.
 A result prints as its command does; `repr` is one line, `to_dict()` the document of `--json`, `to_frame()` a table of it, `settings` what
 it depends on. `dv.dossier` has [a page of its own](dossier.md).
-"""
+"""  # noqa: E501
 _DOSSIER = """# Python: dv.dossier
 
 What scattered records give away about one person (Whang and Garcia-Molina). [How to use it](../how-to/dossier.md), and
 [what it means](../concepts/dossier.md).
-"""
+"""  # noqa: E501
 _COMMANDS = """# Every command
 
 As `divulge COMMAND --help` tells it. Exit codes: 0 done; 1 a promise does not hold; 2 bad input, one clear line; 3 nothing can satisfy the
 request. With `--json` a command prints [one JSON object](json.md), and nothing else.
-"""
+"""  # noqa: E501
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -56,39 +58,55 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Called by mkdocs for each page: figures that would go stale are made from the code."""
-    return markdown.replace("<!-- rooms -->", rooms_table())
+    return markdown.replace("<!-- layers -->", layers_table())
 
 
-# --- rooms --------------------------------------------------------------------------------------------------------------
-def rooms_table() -> str:
-    """The rooms in the order that the structure test keeps: what each is for in its own words, and how large it is."""
+# --- layers ---------------------------------------------------------------------------------------
+def layers_table() -> str:
+    """The layers in the order that the structure test keeps: what each is for in its own words,
+    and how large it is.
+    """
     root = Path(__file__).parents[1]
-    order = _assigned("ORDER", ast.parse((root / "tests" / "test_structure.py").read_text(encoding="utf-8")))
-    rooms = [_room(root / "src" / "divulge", name) for name in order if not name.startswith("__")]
-    head = ["| room | what it is for | files | lines | names others may use |", "|---|---|---|---|---|"]
-    return "\n".join([*head, *rooms])
+    order = _assigned(
+        "ORDER", ast.parse((root / "tests" / "test_structure.py").read_text(encoding="utf-8"))
+    )
+    layers = [_layer(root / "src" / "divulge", name) for name in order if not name.startswith("__")]
+    head = [
+        "| layer | what it is for | files | lines | names others may use |",
+        "|---|---|---|---|---|",
+    ]
+    return "\n".join([*head, *layers])
 
 
-def _room(package: Path, name: str) -> str:
+def _layer(package: Path, name: str) -> str:
     folder = package / name
     files = sorted(folder.glob("*.py")) if folder.is_dir() else [folder.with_suffix(".py")]
     tree = ast.parse(files[0].read_text(encoding="utf-8"))
     purpose = (ast.get_docstring(tree) or "").partition("\n")[0]
     lines = sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files)
     names = len(_assigned("__all__", tree)) or ""
-    return f"| `{name}{'/' if folder.is_dir() else ''}` | {_cell(purpose)} | {len(files)} | {lines:,} | {names} |"
+    return (
+        f"| `{name}{'/' if folder.is_dir() else ''}` | {_cell(purpose)} | {len(files)} | "
+        f"{lines:,} | {names} |"
+    )
 
 
 def _assigned(name: str, tree: ast.Module) -> tuple[str, ...]:
     """The names that a file lists under a name; none where it has no such list."""
-    found = (node.value for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name)
+    found = (
+        node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name
+    )
     return next((tuple(ast.literal_eval(value)) for value in found), ())
 
 
-# --- commands -----------------------------------------------------------------------------------------------------------
+# --- commands -------------------------------------------------------------------------------------
 def commands_page() -> str:
     """Each command with its usage, its examples and all that it takes."""
-    return "\n".join([_COMMANDS, *(_command(found, name) for name, found in all_commands().items())])
+    return "\n".join(
+        [_COMMANDS, *(_command(found, name) for name, found in all_commands().items())]
+    )
 
 
 def all_commands() -> dict[str, Any]:
@@ -117,8 +135,13 @@ def _command(command: Any, name: str) -> str:
     for parameter in command.get_params(context):
         record = parameter.get_help_record(context)
         if record is not None and "--help" not in parameter.opts:
-            title = getattr(parameter, "rich_help_panel", None) or f"{parameter.param_type_name}s".capitalize()
-            panels.setdefault(title, []).append(f"| {_code(record[0])} | {_cell(record[1], escape=True)} |")
+            title = (
+                getattr(parameter, "rich_help_panel", None)
+                or f"{parameter.param_type_name}s".capitalize()
+            )
+            panels.setdefault(title, []).append(
+                f"| {_code(record[0])} | {_cell(record[1], escape=True)} |"
+            )
     for title, rows in panels.items():
         lines += [f"| {title} | |", "|---|---|", *rows, ""]
     return "\n".join(lines)
@@ -151,15 +174,23 @@ def _plain(text: str) -> str:
     return re.sub(r"(?<![\w-])(--[a-z][a-z-]*)", r"`\1`", escaped)
 
 
-# --- Python -------------------------------------------------------------------------------------------------------------
+# --- Python ---------------------------------------------------------------------------------------
 def python_page() -> str:
-    """The verbs, the values they take, what comes back, and the smaller rooms."""
+    """The verbs, the values they take, what comes back, and the smaller layers."""
     public = {name: getattr(dv, name) for name in vars(dv)["__all__"]}
     verbs = {name: value for name, value in public.items() if inspect.isfunction(value)}
-    values = {name: value for name, value in public.items() if name not in verbs and not inspect.ismodule(value)}
-    rooms = [name for name, value in public.items() if inspect.ismodule(value) and name != "dossier"]
+    values = {
+        name: value
+        for name, value in public.items()
+        if name not in verbs and not inspect.ismodule(value)
+    }
+    layers = [
+        name for name, value in public.items() if inspect.ismodule(value) and name != "dossier"
+    ]
     sections = [_section("Verbs", verbs), _section("Values", values), _returned(verbs)]
-    return "\n".join([_PYTHON, *sections, *(_section(f"dv.{room}", _members(room)) for room in rooms)])
+    return "\n".join(
+        [_PYTHON, *sections, *(_section(f"dv.{layer}", _members(layer)) for layer in layers)]
+    )
 
 
 def dossier_page() -> str:
@@ -168,22 +199,32 @@ def dossier_page() -> str:
     return "\n".join([_DOSSIER, _section("dv.dossier", members), _returned(members)])
 
 
-def _members(room: str) -> dict[str, Any]:
-    """What a public room holds, by the name below `dv`: functions first."""
-    module = getattr(dv, room)
-    names = sorted(module.__all__, key=lambda name: (not inspect.isfunction(getattr(module, name)), name.lower()))
-    return {f"{room}.{name}": getattr(module, name) for name in names}
+def _members(layer: str) -> dict[str, Any]:
+    """What a public layer holds, by the name below `dv`: functions first."""
+    module = getattr(dv, layer)
+    names = sorted(
+        module.__all__,
+        key=lambda name: (not inspect.isfunction(getattr(module, name)), name.lower()),
+    )
+    return {f"{layer}.{name}": getattr(module, name) for name in names}
 
 
 def _section(title: str, members: dict[str, Any]) -> str:
     """A heading, and what mkdocstrings is to show below it: each name as a user writes it."""
     return "\n".join(
-        [f"## {title}", "", *(_shown(_path(name, value), f"dv.{name}") for name, value in members.items())]
+        [
+            f"## {title}",
+            "",
+            *(_shown(_path(name, value), f"dv.{name}") for name, value in members.items()),
+        ]
     )
 
 
 def _path(name: str, value: Any) -> str:
-    """Where mkdocstrings finds a public name; one that its own module is named like, it would take for that module."""
+    """Where mkdocstrings finds a public name.
+
+    One that its own module is named like, it would take for that module.
+    """
     home, own = getattr(value, "__module__", "divulge"), name.rpartition(".")[2]
     package = importlib.import_module(home.rpartition(".")[0] or home)
     hidden = home.endswith(f".{own}") and getattr(package, own) is value
@@ -191,15 +232,29 @@ def _path(name: str, value: Any) -> str:
 
 
 def _returned(members: dict[str, Any]) -> str:
-    """The classes that functions return and that have no public name: a user meets them all the same."""
-    public = {id(value) for room in ("charts", "dossier", "papers", "datasets") for value in _members(room).values()}
+    """The classes that functions return and that have no public name: a user meets them all the
+    same.
+    """
+    public = {
+        id(value)
+        for layer in ("charts", "dossier", "datasets")
+        for value in _members(layer).values()
+    }
     public |= {id(getattr(dv, name)) for name in dir(dv)}
     # Arguments are checked by a function around each, which has the names of another module.
     functions = [inspect.unwrap(value) for value in members.values() if inspect.isfunction(value)]
     kinds = [eval(found.__annotations__["return"], found.__globals__) for found in functions]  # noqa: S307 - ours
-    ours = [kind for kind in kinds if inspect.isclass(kind) and kind.__module__.startswith("divulge.")]
-    paths = {kind.__name__: f"{kind.__module__}.{kind.__qualname__}" for kind in ours if id(kind) not in public}
-    return "\n".join(["## What comes back", "", *(_shown(paths[name], name) for name in sorted(paths))])
+    ours = [
+        kind for kind in kinds if inspect.isclass(kind) and kind.__module__.startswith("divulge.")
+    ]
+    paths = {
+        kind.__name__: f"{kind.__module__}.{kind.__qualname__}"
+        for kind in ours
+        if id(kind) not in public
+    }
+    return "\n".join(
+        ["## What comes back", "", *(_shown(paths[name], name) for name in sorted(paths))]
+    )
 
 
 def _shown(path: str, heading: str) -> str:
@@ -207,7 +262,9 @@ def _shown(path: str, heading: str) -> str:
 
 
 def _documents_schema() -> str:
-    return (Path(__file__).parents[1] / "src/divulge/cli/documents.schema.json").read_text(encoding="utf-8")
+    return (Path(__file__).parents[1] / "src/divulge/cli/documents.schema.json").read_text(
+        encoding="utf-8"
+    )
 
 
 PAGES = {

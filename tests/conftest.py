@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures that several folders of tests share, and the marks by which tests are chosen and kept together."""
+"""Fixtures that several folders of tests share, and the marks by which tests are chosen and kept
+together.
+"""
 
 from __future__ import annotations
 
@@ -19,32 +21,39 @@ from hypothesis import settings
 from divulge.engines import DuckDBEngine, SparkEngine
 
 if TYPE_CHECKING:
-    from tests.table.postgres_server import PostgresServer
+    from tests.sources.postgres_server import PostgresServer
 
-# --- What a test needs is seen from its fixtures -----------------------------------------------------------------------
+# --- What a test needs is seen from its fixtures --------------------------------------------------
 
 MARKS = {"needs_spark": "spark", "postgres": "server"}
-"""Fixtures, and the mark of the tests that ask for them, be it through other fixtures."""
+"""Mark of the tests that use a fixture, even through other fixtures."""
 TOGETHER = ("cluster", "needs_spark", "postgres")
-"""What starts slowly and is started once for all files: tests that ask for it run in one process, where others run side by side."""
+"""Fixtures that start slowly and are started once for all files.
+
+Tests that use them run in one process, while others run in parallel.
+"""
 LONGEST = ("cluster", "needs_spark", "browser")
-"""How the names of the groups begin that take longest."""
+"""Prefixes of the names of the groups that take longest."""
 ELSEWHERE = frozenset({"spark", "server", "public_data", "slow"})
-"""What `make quick` leaves out."""
+"""Marks of tests that `make quick` leaves out."""
 FEW_EXAMPLES = 5
 FEW_CASES = 2
-"""Of each test in `make quick`: examples that Hypothesis draws, and cases that a parametrized test lists."""
+"""Number of examples of Hypothesis, and of cases of a parametrized test, in `make quick`."""
 settings.register_profile("quick", max_examples=FEW_EXAMPLES)
 
 
 @pytest.hookimpl(
     wrapper=True, tryfirst=True
 )  # marks before tests are deselected by them, order after they are shuffled
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
-    """Mark tests by what they need, so that nobody has to remember to, and keep together what shares a Spark or a server.
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Iterator[None]:
+    """Mark tests by what they need, so that nobody has to remember to, and keep together what
+    shares a Spark or a server.
 
-    Side by side, what takes long comes first: tests that share a Spark or a browser, which only one process runs, then other groups and
-    what is slow. One that begins last would keep all other processes waiting.
+    Side by side, what takes long comes first: tests that share a Spark or a browser, which only one
+    process runs, then other groups and what is slow. One that begins last would keep all other
+    processes waiting.
     """
     quick = config.getoption("--hypothesis-profile") == "quick"
     for item in items:
@@ -64,7 +73,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _place(item: pytest.Item) -> int:
-    """How early a test begins."""
+    """Return the rank by which a test starts."""
     group = item.get_closest_marker("xdist_group")
     if group is not None and group.args[0].startswith(LONGEST):
         return 0
@@ -72,21 +81,31 @@ def _place(item: pytest.Item) -> int:
 
 
 def _group(item: pytest.Function, asked: set[str]) -> str | None:
-    """The tests with which one shares what starts slowly; Spark, whose jobs are mostly waited for, is started twice.
+    """The tests with which one shares what starts slowly; Spark, whose jobs are mostly waited for,
+    is started twice.
 
-    What a file makes once, each process that runs a test of it would make again: such a file stays in one process, if it says nothing else.
+    What a file makes once, each process that runs a test of it would make again: such a file stays
+    in one process, if it says nothing else.
     """
     for name in TOGETHER:
         if name in asked:
-            return f"{name}-{zlib.crc32(item.path.name.encode()) % 2}" if name == "needs_spark" else name
+            return (
+                f"{name}-{zlib.crc32(item.path.name.encode()) % 2}"
+                if name == "needs_spark"
+                else name
+            )
     made = item._fixtureinfo.name2fixturedefs.values()  # noqa: SLF001 - pytest tells nobody else
-    if item.get_closest_marker("xdist_group") is None and any(found[-1].scope == "module" for found in made):
+    if item.get_closest_marker("xdist_group") is None and any(
+        found[-1].scope == "module" for found in made
+    ):
         return item.path.as_posix()
     return None
 
 
 def _asked(item: pytest.Function) -> set[str]:
-    """The fixtures of a test, and those that its parameters name: "spark", "cluster", "postgres"."""
+    """The fixtures of a test, and those that its parameters name: "spark", "cluster",
+    "postgres".
+    """
     chosen = item.callspec.params.values() if hasattr(item, "callspec") else ()
     named = {value.split()[0] for value in chosen if isinstance(value, str) and value.strip()}
     means = {
@@ -100,12 +119,12 @@ def _asked(item: pytest.Function) -> set[str]:
 
 @pytest.fixture(scope="session")
 def quick(request: pytest.FixtureRequest) -> bool:
-    """Whether few examples are enough (`make quick`), for tests that draw their examples themselves."""
+    """Return whether few examples are enough (`make quick`), for tests that draw their own."""
     return bool(request.config.getoption("--hypothesis-profile") == "quick")
 
 
 def _keep_few_cases(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The first cases of each test; a test that is asked for by name keeps all of its cases."""
+    """Keep the first cases of each test; a test that is selected by name keeps all of its cases."""
     if any("::" in asked for asked in config.args):
         return
     seen: Counter[str] = Counter()
@@ -120,7 +139,7 @@ def _keep_few_cases(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 
 def _draw_few(item: pytest.Function) -> None:
-    """Few examples even for a test that asks for many: a profile alone yields to what a test says itself."""
+    """Draw few examples even for a test that sets many, because its setting overrides a profile."""
     test = getattr(item.obj, "__func__", item.obj)
     own = getattr(test, "_hypothesis_internal_use_settings", None)
     if own is not None:
@@ -128,26 +147,29 @@ def _draw_few(item: pytest.Function) -> None:
         test._hypothesis_internal_use_settings = few  # noqa: SLF001 - Hypothesis has no other way
 
 
-# --- Strays -----------------------------------------------------------------------------------------------------------
+# --- Strays ---------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="session", autouse=True)
 def no_stray_policy(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """A divulge.toml that somebody left above the temporary folder is not found: the search ends at a folder with .git."""
+    """Hide a stray divulge.toml above the temporary folder: the search ends at .git."""
     (tmp_path_factory.getbasetemp() / ".git").mkdir(exist_ok=True)
 
 
-# --- Garbage and the end -----------------------------------------------------------------------------------------------
+# --- Garbage and the end --------------------------------------------------------------------------
 
 
 def pytest_collection_finish() -> None:
-    """What stays until the end, all modules and tests, is not searched for garbage again and again: a tenth of the processor time."""
+    """Exclude modules and tests, which stay until the end, from further garbage collections.
+
+    These take a tenth of the processor time.
+    """
     gc.collect()
     gc.freeze()
 
 
 def pytest_unconfigure() -> None:
-    """Let go of what modules of tests hold: DuckDB complains about every object of its own that outlives the interpreter."""
+    """Free objects of test modules: DuckDB complains about objects that outlive the interpreter."""
     gc.unfreeze()
     ours = [module for name, module in sys.modules.items() if name.startswith("tests.")]
     for module in [module for module in ours if not module.__name__.endswith("conftest")]:
@@ -155,18 +177,18 @@ def pytest_unconfigure() -> None:
     gc.collect()
 
 
-# --- Engines: one body of a test, three places where rows and counts may lie -------------------------------------------
+# --- Engines: one body of a test, three places where rows and counts may lie ----------------------
 
 FEW_CELLS = 5
-"""How many cells may come to memory where a test wants the counts to stay where they are."""
+"""Number of cells that may come to memory if a test wants the counts to stay elsewhere."""
 
 
 @pytest.fixture(params=["memory", "limit", "spark"])
 def engine(request: pytest.FixtureRequest) -> DuckDBEngine | SparkEngine:
     """DuckDB in memory; DuckDB whose counts stay on disk; Spark whose counts stay on the cluster.
 
-    `@pytest.mark.parametrize("engine", ["memory", "spark collected"], indirect=True)` chooses some of them, or Spark as users have
-    it, whose small counts come to the driver.
+    `@pytest.mark.parametrize("engine", ["memory", "spark collected"], indirect=True)` chooses some
+    of them, or Spark as users have it, whose small counts come to the driver.
     """
     if request.param == "memory":
         return DuckDBEngine()
@@ -189,13 +211,13 @@ def limited(tmp_path: Path) -> DuckDBEngine:
     return engine
 
 
-# --- PostgreSQL: a real server, started once, on loopback --------------------------------------------------------------
+# --- PostgreSQL: a real server, started once, on loopback -----------------------------------------
 
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
     """A server with one empty database; skips where PostgreSQL is not installed."""
-    from tests.table.postgres_server import running_server
+    from tests.sources.postgres_server import running_server
 
     with running_server() as server:
         yield server
@@ -203,21 +225,26 @@ def postgres() -> Iterator[PostgresServer]:
 
 @pytest.fixture
 def database(postgres: PostgresServer) -> PostgresServer:
-    """The same server with nothing in it."""
-    postgres.run("DROP SCHEMA IF EXISTS other CASCADE", "DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
+    """Return the server with an empty database."""
+    postgres.run(
+        "DROP SCHEMA IF EXISTS other CASCADE", "DROP SCHEMA public CASCADE", "CREATE SCHEMA public"
+    )
     return postgres
 
 
-# --- Spark: one session for the whole run, started when first asked for ------------------------------------------------
+# --- Spark: one session for the whole run, started when first asked for ---------------------------
 
 
 @pytest.fixture(scope="session")
 def needs_spark() -> None:
-    """Skip where Spark cannot run, and say what is missing."""
+    """Skip if Spark cannot run, and state what is missing."""
     if importlib.util.find_spec("pyspark") is None:
-        pytest.skip("no pyspark: pip install 'divulge[spark]'")
+        pytest.skip("no pyspark: pip install '.[spark]'")
     if shutil.which("java") is None:
-        pytest.skip("no Java: install Java 17 or newer, for example with apt install openjdk-17-jre-headless")
+        pytest.skip(
+            "no Java: install Java 17 or newer, for example with apt install "
+            "openjdk-17-jre-headless"
+        )
 
 
 @pytest.fixture(scope="session")
@@ -242,14 +269,14 @@ def spark(spark_session: SparkEngine) -> SparkEngine:
     return SparkEngine(spark_session.session)
 
 
-# --- A browser: one for all tests of a file --------------------------------------------------------------------------------
+# --- A browser: one for all tests of a file -------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """A real Chromium."""
     pytest.importorskip("playwright")
-    from tests.views.browser import started
+    from tests.output.browser import started
 
     with started() as found:
         yield found

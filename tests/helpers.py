@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What several tests share: running a command in this process and reading what it printed, and the adversary among options."""
+"""Helpers of several tests: running a command in this process, and gathering adversary options."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from divulge.belief import Adversary
+from divulge.adversary import Adversary
 from divulge.cli.main import run
 
 
 def with_adversary(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of a verb with those of the adversary gathered in one."""
+    """Gather the adversary's options in one."""
     hers = {field.name for field in fields(Adversary)}
     others = {name: value for name, value in options.items() if name not in hers}
     said = {name: value for name, value in options.items() if name in hers}
@@ -32,7 +32,7 @@ class CliResult:
     err: str
 
     def json(self) -> Any:
-        """The JSON object on standard output; fails if anything else stands there."""
+        """Return the JSON object on standard output; fail if there is anything else."""
         return json.loads(self.out)
 
 

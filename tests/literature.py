@@ -19,7 +19,11 @@ _DISEASES_1 = [
 ]
 
 TABLE_1B = pa.table(
-    {"zip": [zip_ for zip_, _ in _CLASSES_1B], "age": [age for _, age in _CLASSES_1B], "disease": _DISEASES_1}
+    {
+        "zip": [zip_ for zip_, _ in _CLASSES_1B],
+        "age": [age for _, age in _CLASSES_1B],
+        "disease": _DISEASES_1,
+    }
 )
 """Patients, a 3-anonymous version."""
 
@@ -36,7 +40,14 @@ _DISEASES_2B = [
     "stomach cancer",
 ]
 
-TABLE_2B = pa.table({"zip": TABLE_1B["zip"], "age": TABLE_1B["age"], "salary": _SALARIES_2B, "disease": _DISEASES_2B})
+TABLE_2B = pa.table(
+    {
+        "zip": TABLE_1B["zip"],
+        "age": TABLE_1B["age"],
+        "salary": _SALARIES_2B,
+        "disease": _DISEASES_2B,
+    }
+)
 """Salary (in thousands) and disease, a 3-diverse version."""
 
 _CLASSES_3 = [("4767*", "<=40")] * 3 + [("4790*", ">=40")] * 3 + [("4760*", "<=40")] * 3
@@ -50,4 +61,4 @@ TABLE_3 = pa.table(
         "disease": [_DISEASES_2B[row] for row in _ROWS_3],
     }
 )
-"""The same people, 0.167-close in salary and 0.278-close in disease."""
+"""Patients of the table above, 0.167-close in salary and 0.278-close in disease."""

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from divulge import arrays
 
-ROWS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5), st.integers(0, 2)), min_size=1, max_size=30)
+ROWS = st.lists(
+    st.tuples(st.integers(0, 3), st.integers(0, 5), st.integers(0, 2)), min_size=1, max_size=30
+)
 IDS = st.lists(st.integers(0, 6), min_size=1, max_size=40)
 # So wide that the columns' product does not fit in 64 bits.
 RADICES = st.sampled_from([(4, 6, 3), (2**40, 2**40, 2**40)])
@@ -18,7 +20,9 @@ RADICES = st.sampled_from([(4, 6, 3), (2**40, 2**40, 2**40)])
 
 @given(rows=ROWS, radices=RADICES)
 @settings(deadline=None)
-def test_distinct_rows_are_numbered_in_order(rows: list[tuple[int, int, int]], radices: tuple[int, int, int]) -> None:
+def test_distinct_rows_are_numbered_in_order(
+    rows: list[tuple[int, int, int]], radices: tuple[int, int, int]
+) -> None:
     columns = [np.array(column, dtype=np.int16) for column in zip(*rows, strict=True)]
     ids, first = arrays.class_ids(columns, radices, rows=len(rows))
     distinct = sorted(set(rows))
@@ -29,7 +33,7 @@ def test_distinct_rows_are_numbered_in_order(rows: list[tuple[int, int, int]], r
 @given(keys=IDS, span=st.sampled_from([7, 2**40]))
 @settings(deadline=None)
 def test_keys_become_dense_numbers(keys: list[int], span: int) -> None:
-    """With counters where the span is small, by sorting where it is not."""
+    """With counters if the span is small, by sorting otherwise."""
     numbers, count = arrays.renumber(np.array(keys), span)
     distinct = sorted(set(keys))
     assert (numbers.tolist(), count) == ([distinct.index(key) for key in keys], len(distinct))
@@ -40,7 +44,9 @@ def test_keys_become_dense_numbers(keys: list[int], span: int) -> None:
 def test_sums_by_id(ids: list[int]) -> None:
     numbers = np.arange(len(ids)) + 1
     expected = [sum(n + 1 for n, own in enumerate(ids) if own == id_) for id_ in range(9)]
-    assert arrays.sum_by_id(np.array(ids), numbers / 2, 9).tolist() == [number / 2 for number in expected]
+    assert arrays.sum_by_id(np.array(ids), numbers / 2, 9).tolist() == [
+        number / 2 for number in expected
+    ]
     assert arrays.exact_sums(np.array(ids), numbers, 9).tolist() == expected
     assert arrays.how_many_alike(np.array(ids)).tolist() == [ids.count(id_) for id_ in ids]
 
@@ -55,7 +61,9 @@ def test_whole_numbers_are_not_rounded() -> None:
 @settings(deadline=None)
 def test_runs_and_ranks(entries: list[int]) -> None:
     ordered = sorted(entries)
-    assert arrays.run_starts(np.array(ordered)).tolist() == [ordered.index(entry) for entry in sorted(set(entries))]
+    assert arrays.run_starts(np.array(ordered)).tolist() == [
+        ordered.index(entry) for entry in sorted(set(entries))
+    ]
     order = sorted(range(len(entries)), key=lambda place: entries[place])
     assert arrays.ranks(entries).tolist() == [order.index(place) for place in range(len(entries))]
 
@@ -68,7 +76,7 @@ def test_nothing_has_no_runs() -> None:
 @given(ids=IDS, data=st.data())
 @settings(deadline=None)
 def test_members_of_each_id(count: int, ids: list[int], data: st.DataObject) -> None:
-    """Few ids are sorted in 16 bits, many by a key that holds the place too."""
+    """Few ids are sorted in 16 bits, many by a key that also holds the position."""
     things = np.arange(len(ids)) * 10
     layout = arrays.lay_out(np.array(ids), count, things)
     members = [[10 * place for place, own in enumerate(ids) if own == id_] for id_ in range(7)]
@@ -91,4 +99,7 @@ def test_members_of_each_id(count: int, ids: list[int], data: st.DataObject) -> 
 def test_least_and_greatest_of_each_id() -> None:
     layout = arrays.lay_out(np.array([1, 0, 1]), 2)
     per_thing = np.array([7, 5, 3])
-    assert (layout.least(per_thing).tolist(), layout.greatest(per_thing).tolist()) == ([5, 3], [5, 7])
+    assert (layout.least(per_thing).tolist(), layout.greatest(per_thing).tolist()) == (
+        [5, 3],
+        [5, 7],
+    )

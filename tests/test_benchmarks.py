@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The logic of benchmarks/: spreads, turns, what is worse than recorded, exponents of known data, and the page that the record makes.
+"""The logic of benchmarks/: ranges, turns, comparison with the record, exponents, and the page.
 
-No time that was measured decides anything here.
+No measured time decides anything here.
 """
 
 from __future__ import annotations
@@ -66,9 +66,11 @@ def test_ratios_are_taken_within_a_turn() -> None:
     assert (found["beside"], found["runs"]) == ("GROUP BY", 3)
 
 
-def test_works_without_anything_beside_them_have_no_ratio() -> None:
+def test_works_without_a_comparison_have_no_ratio() -> None:
     case = Case("wide", "130 columns", lambda _: {}, against=False)
-    assert [each["work"] for each in rows_of(case, {"a": [Sample(1, 1, 1)], "b": [Sample(1, 1, 1)]})] == ["a", "b"]
+    assert [
+        each["work"] for each in rows_of(case, {"a": [Sample(1, 1, 1)], "b": [Sample(1, 1, 1)]})
+    ] == ["a", "b"]
     assert "ratio" not in rows_of(case, {"a": [Sample(1, 1, 1)]})[0]
 
 
@@ -89,22 +91,26 @@ def test_works_take_turns_as_often_as_asked(tmp_path: Path) -> None:
     assert seen == [one], "the first turn is always taken, and no other fits into no time"
 
 
-def test_a_work_that_fails_takes_no_other_with_it_unless_they_stand_beside_it(tmp_path: Path) -> None:
+def test_a_failed_work_stops_others_only_if_they_are_compared_with_it(tmp_path: Path) -> None:
     def fail(work: Work, _folder: Path) -> Sample:
         if work.command == ("bad",):
             raise Failed("out of memory")
         return Sample(1.0, 1.0, 1.0)
 
     good, bad = Work(("good",)), Work(("bad",))
-    taken, failed = in_turns({"bare": good, "limited": bad, "free": good}, tmp_path, runs=2, run=fail)
+    taken, failed = in_turns(
+        {"bare": good, "limited": bad, "free": good}, tmp_path, runs=2, run=fail
+    )
     assert {name: len(samples) for name, samples in taken.items()} == {"bare": 2, "free": 2}
     assert failed == {"limited": "out of memory"}
     with pytest.raises(Failed, match=r"^bare: out of memory$"):
         in_turns({"bare": bad, "free": good}, tmp_path, runs=2, run=fail)
 
 
-def test_a_process_tells_what_it_found_and_the_system_what_it_took(tmp_path: Path) -> None:
-    program = "x = bytearray(300 * 2**20); print('noise'); print('{\"seconds\": 12.5, \"cells\": 3}')"
+def test_a_process_reports_its_result_and_the_system_its_cost(tmp_path: Path) -> None:
+    program = (
+        "x = bytearray(300 * 2**20); print('noise'); print('{\"seconds\": 12.5, \"cells\": 3}')"
+    )
     sample = run(Work((sys.executable, "-c", program)), tmp_path)
     assert (sample.seconds, sample.found) == (12.5, {"cells": 3})
     assert 300 < sample.peak < 400
@@ -114,13 +120,16 @@ def test_a_process_tells_what_it_found_and_the_system_what_it_took(tmp_path: Pat
     assert small.seconds > 0
 
 
-def test_a_process_that_fails_is_told_by_its_last_line(tmp_path: Path) -> None:
+def test_a_failed_process_is_reported_by_its_last_line(tmp_path: Path) -> None:
     with pytest.raises(Failed, match=r"^ValueError: no$"):
         run(Work((sys.executable, "-c", "raise ValueError('no')")), tmp_path)
 
 
 def test_a_process_that_does_not_end_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
-    program = "import os, subprocess, sys; print(subprocess.Popen(['sleep', '600']).pid, file=open('child', 'w'), flush=True); os.wait()"
+    program = (
+        "import os, subprocess, sys; print(subprocess.Popen(['sleep', '600']).pid, "
+        "file=open('child', 'w'), flush=True); os.wait()"
+    )
     with pytest.raises(Failed, match=r"^not done after 3 s$"):
         run(Work((sys.executable, "-c", program)), tmp_path, longest=3.0)
     child = int((tmp_path / "child").read_text())
@@ -138,14 +147,17 @@ def has_ended(process: int) -> bool:
         return True
 
 
-def test_what_a_work_wrote_before_is_removed(tmp_path: Path) -> None:
+def test_previous_files_of_a_work_are_removed(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "old").touch()
-    run(Work((sys.executable, "-c", "open('new', 'w')"), reports=False, clean=(tmp_path / "out",)), tmp_path)
+    run(
+        Work((sys.executable, "-c", "open('new', 'w')"), reports=False, clean=(tmp_path / "out",)),
+        tmp_path,
+    )
     assert [path.name for path in tmp_path.iterdir()] == ["new"]
 
 
-# --- Against what was recorded ----------------------------------------------------------------------------------------
+# --- Comparison with the record -------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("now", "told"),
     [
@@ -155,26 +167,41 @@ def test_what_a_work_wrote_before_is_removed(tmp_path: Path) -> None:
         ([9.0, 9.0, 9.0], True),
     ],
 )
-def test_worse_is_more_than_ten_percent_beyond_the_recorded_spread(now: list[float], told: bool) -> None:  # noqa: FBT001
+def test_worse_is_more_than_ten_percent_beyond_the_recorded_spread(
+    now: list[float],
+    told: bool,  # noqa: FBT001
+) -> None:
     assert bool(worse([row(ratio=now)], [row(ratio=[1.0, 1.5, 2.0])])) is told
 
 
-def test_each_figure_is_held_against_its_own_and_by_name() -> None:
+def test_each_figure_is_compared_with_the_recorded_one_of_its_name() -> None:
     recorded = [row(ratio=[1.0, 1.0, 1.0], peak=[100.0, 100.0, 100.0], gap=[0.0, 0.0, 0.0])]
-    now = row(ratio=[1.0, 1.0, 1.0], peak=[200.0, 200.0, 200.0], gap=[0.1, 0.1, 0.1], seconds=[9.0, 9.0, 9.0])
+    now = row(
+        ratio=[1.0, 1.0, 1.0],
+        peak=[200.0, 200.0, 200.0],
+        gap=[0.1, 0.1, 0.1],
+        seconds=[9.0, 9.0, 9.0],
+    )
     told = worse([now], recorded)
-    assert [re.findall(r"([\d.]+) (gap|MiB)", line) for line in told] == [[("0.1", "gap")], [("200", "MiB")]]
+    assert [re.findall(r"([\d.]+) (gap|MiB)", line) for line in told] == [
+        [("0.1", "gap")],
+        [("200", "MiB")],
+    ]
     assert all(line.startswith("worse: measure, 10^6 rows, all metrics: ") for line in told)
-    assert worse([now | {"name": "10^5 rows"}], recorded) == [], "what was not recorded is not worse than anything"
-    assert worse([row(seconds=[9.0, 9.0, 9.0])], [row(seconds=[1.0, 1.0, 1.0])]) == [], "seconds belong to a machine"
+    assert worse([now | {"name": "10^5 rows"}], recorded) == [], (
+        "what was not recorded is not worse than anything"
+    )
+    assert worse([row(seconds=[9.0, 9.0, 9.0])], [row(seconds=[1.0, 1.0, 1.0])]) == [], (
+        "seconds belong to a machine"
+    )
 
 
-def test_an_exponent_that_rose_is_told() -> None:
+def test_an_exponent_that_rose_is_reported() -> None:
     assert worse([row(exponent=[1.4, 1.5, 1.6])], [row(exponent=[0.9, 1.0, 1.1])])
     assert not worse([row(exponent=[1.0, 1.2, 1.4])], [row(exponent=[0.9, 1.0, 1.1])])
 
 
-# --- Fits -------------------------------------------------------------------------------------------------------------
+# --- Fits -----------------------------------------------------------------------------------------
 @pytest.mark.parametrize("exponent", [0.5, 1.0, 1.3, 2.0])
 def test_the_exponent_of_known_data_is_found(exponent: float) -> None:
     found = exponent_of([(size, 3e-7 * size**exponent) for size in (10**5, 10**6, 10**7)])
@@ -183,7 +210,9 @@ def test_the_exponent_of_known_data_is_found(exponent: float) -> None:
 
 
 def test_the_interval_of_an_exponent_by_hand() -> None:
-    """Logarithms (0, 0), (1, 1), (2, 3): slope 3/2, squared residuals 1/6, so a standard error of sqrt(1/12); t is 12.7062."""
+    """Logarithms (0, 0), (1, 1), (2, 3): slope 3/2, squared residuals 1/6, so a standard error
+    of sqrt(1/12); t is 12.7062.
+    """
     points: list[Any] = [(1.0, 1.0), (math.e, math.e), (math.e**2, math.e**3)]
     reach = 12.7062 * math.sqrt(1 / 12)
     assert exponent_of(points) == pytest.approx((1.5 - reach, 1.5, 1.5 + reach), abs=1e-4)
@@ -200,17 +229,21 @@ def test_the_exponent_between_two_points() -> None:
 
 
 def test_a_fit_takes_all_runs_and_shows_medians() -> None:
-    (fit,) = fits_of("growth", {("measure", "texts"): {100: [1.0, 3.0, 2.0], 10: [0.2], 1000: [20.0]}})
+    (fit,) = fits_of(
+        "growth", {("measure", "texts"): {100: [1.0, 3.0, 2.0], 10: [0.2], 1000: [20.0]}}
+    )
     assert (fit["part"], fit["name"], fit["work"]) == ("growth", "texts", "measure")
     assert fit["sizes"] == {10: 0.2, 100: 2.0, 1000: 20.0}
     assert fit["last"] == pytest.approx(1.0)
-    assert fit["exponent"] == exponent_of([(100, 1.0), (100, 3.0), (100, 2.0), (10, 0.2), (1000, 20.0)])
+    assert fit["exponent"] == exponent_of(
+        [(100, 1.0), (100, 3.0), (100, 2.0), (10, 0.2), (1000, 20.0)]
+    )
     assert page.fit_line(fit).endswith("), between the largest 1.00")
     (alone,) = fits_of("growth", {("measure", "texts"): {10: [0.2]}})
     assert page.fit_line(alone) == "measure, texts: no fit"
 
 
-# --- What is run --------------------------------------------------------------------------------------------------------
+# --- Cases ----------------------------------------------------------------------------------------
 def test_every_case_has_a_name_of_its_own() -> None:
     for part in (*EVERY, *ALONE):
         found = list(cases(part, Asked((10**6, 10**7))))
@@ -226,7 +259,15 @@ def test_the_quasi_identifiers_of_the_search_are_different_columns() -> None:
 
 def grown(part: Part, folder: Path, work: str, size: int) -> None:
     program = f"print('{{\"seconds\": {size / 1000}}}')"
-    part.take(Case("growth", "t", lambda _: {work: Work((sys.executable, "-c", program))}, against=False, size=size))
+    part.take(
+        Case(
+            "growth",
+            "t",
+            lambda _: {work: Work((sys.executable, "-c", program))},
+            against=False,
+            size=size,
+        )
+    )
     assert folder.exists()
 
 
@@ -244,18 +285,19 @@ def test_a_larger_table_is_left_out_where_it_would_take_too_long(tmp_path: Path)
     ]
 
 
-def test_what_leaves_a_release_runs_before_what_asks_it() -> None:
+def test_parts_that_make_a_release_run_before_parts_that_query_it() -> None:
     assert all(GROWING.index(first) < GROWING.index(then) for then, first in NEEDS.items())
 
 
-# --- The page -----------------------------------------------------------------------------------------------------------
+# --- The page -------------------------------------------------------------------------------------
 def test_the_page_shows_what_is_recorded() -> None:
     pictures = {
-        path.stem.removeprefix("speed-"): f"../assets/{path.name}" for path in (ROOT / "docs/assets").glob("speed-*")
+        path.stem.removeprefix("speed-"): f"../assets/{path.name}"
+        for path in (ROOT / "docs/assets").glob("speed-*")
     }
-    assert page.text(RECORDED, pictures) == (ROOT / "docs" / "concepts" / page.NAME).read_text(encoding="utf-8"), (
-        "make bench BENCH=page"
-    )
+    assert page.text(RECORDED, pictures) == (ROOT / "docs" / "concepts" / page.NAME).read_text(
+        encoding="utf-8"
+    ), "make bench BENCH=page"
     assert set(RECORDED) <= {*EVERY, *ALONE}
 
 
@@ -263,10 +305,12 @@ def test_the_page_says_when_and_by_which_versions_and_names_no_machine() -> None
     told = machine()
     assert set(told) == {"date", "cores", "memory_gib", "load_before", "system", "versions"}
     assert {"python", "duckdb", "numpy", "pyarrow", "pyspark"} <= set(told["versions"])
-    assert re.match(r"\d{4}-\d\d-\d\d, \d+ cores, \d+ GiB, \w+, load [\d.]+ before", page.told_of(told))
+    assert re.match(
+        r"\d{4}-\d\d-\d\d, \d+ cores, \d+ GiB, \w+, load [\d.]+ before", page.told_of(told)
+    )
 
 
-def test_answers_that_differ_are_told_on_the_page() -> None:
+def test_different_results_are_shown_on_the_page() -> None:
     case = Case("rivals", "nine numbers", lambda _: {}, agree=lambda found: f"{len(found)} numbers")
     rows = rows_of(case, {"pycanon": [Sample(9.0, 1, 1)], "divulge": [Sample(1.0, 1, 1)]})
     assert "ANSWERS DIFFER: 2 numbers" in page.line_of(rows[0])
@@ -287,16 +331,20 @@ def test_charts_are_light_files(tmp_path: Path) -> None:
     }
     drawn = page.draw(record, tmp_path)
     assert {name: path.name for name, path in drawn.items()} == {
-        "beside": "speed-beside.svg", "rivals": "speed-rivals.svg", "growth": "speed-growth.svg",
-    }  # fmt: skip
+        "beside": "speed-beside.svg",
+        "rivals": "speed-rivals.svg",
+        "growth": "speed-growth.svg",
+    }
     for path in drawn.values():
         assert path.stat().st_size < 100_000
-    assert "times as fast: 0.333333; label: 10^6 rows, beside GROUP BY; high: 1" in drawn["rivals"].read_text(
-        encoding="utf-8"
-    )
+    assert "times as fast: 0.333333; label: 10^6 rows, beside GROUP BY; high: 1" in drawn[
+        "rivals"
+    ].read_text(encoding="utf-8")
 
 
-def test_parts_that_were_not_run_stay_as_they_were_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_that_were_not_run_stay_as_they_were_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(bench, "ROOT", tmp_path)
     monkeypatch.setattr(bench, "RECORD", tmp_path / "recorded.json")
     part = {"machine": machine(), "rows": [], "left_out": ["nothing"]}
@@ -306,8 +354,10 @@ def test_parts_that_were_not_run_stay_as_they_were_recorded(tmp_path: Path, monk
     assert "rank" not in (tmp_path / "build" / "bench" / "speed.md").read_text()
 
 
-def test_what_is_worse_is_told_last_with_how_much_was_compared() -> None:
+def test_worse_figures_are_printed_last_with_the_number_compared() -> None:
     before = {"measure": {"rows": [row(ratio=[1.0, 1.0, 1.0])]}}
-    *told, last = bench.compared({"measure": {"rows": [row(ratio=[2.0, 2.0, 2.0]), row(name="10^9 rows")]}}, before)
+    *told, last = bench.compared(
+        {"measure": {"rows": [row(ratio=[2.0, 2.0, 2.0]), row(name="10^9 rows")]}}, before
+    )
     assert len(told) == 1
     assert last == "1 figures of 1 recorded rows got worse by more than 10 % beyond their spread"

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Anything for a policy, a condition, a hierarchy or a table: an answer or one line. benchmarks/fuzz.py goes on as long as one likes."""
+"""Anything for a policy, a condition, a hierarchy or a table: an answer or one line.
+benchmarks/fuzz.py goes on as long as one likes.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from hypothesis import HealthCheck, given, seed, settings
 import divulge as dv
 from tests import fuzz
 
-some = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+some = settings(
+    max_examples=40, deadline=None, suppress_health_check=list(HealthCheck), database=None
+)
 few = settings(some, max_examples=15)
 
 
@@ -48,9 +52,13 @@ def test_promises(text: str) -> None:
 
 @pytest.fixture(scope="module")
 def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    people = pa.table({"zip": ["1", "1", "2", "2"], "age": [30, 31, 40, 41], "disease": ["flu", "cold"] * 2})
+    people = pa.table(
+        {"zip": ["1", "1", "2", "2"], "age": [30, 31, 40, 41], "disease": ["flu", "cold"] * 2}
+    )
     policy = dv.Policy(k_anonymity=2)
-    made = dv.generalize(people, policy=policy, quasi_identifiers=["zip", "age"], sensitive="disease")
+    made = dv.generalize(
+        people, policy=policy, quasi_identifiers=["zip", "age"], sensitive="disease"
+    )
     return made.write(tmp_path_factory.mktemp("fuzz") / "release")
 
 

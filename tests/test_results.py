@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every result has the same manners; a new kind of result without an example here, or without them, fails."""
+"""Every result follows the same conventions.
+
+A new kind of result without an example here, or without them, fails.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,17 @@ import pyarrow as pa
 import pytest
 
 import divulge as dv
+import reproduction
 from divulge.api import hierarchies
 from divulge.results import Result
 
 LONG = "a column with quite a long name that would not fit into one line of a shell"
 PEOPLE = pa.table(
-    {LONG: ["4761", "4762", "4791", "4792"], "age": [1, 2, 3, 4], "disease": ["flu", "cold", "flu", "cold"]}
+    {
+        LONG: ["4761", "4762", "4791", "4792"],
+        "age": [1, 2, 3, 4],
+        "disease": ["flu", "cold", "flu", "cold"],
+    }
 )
 ROLES: dict[str, Any] = {"quasi_identifiers": [LONG], "sensitive": "disease"}
 
@@ -35,20 +43,26 @@ MERGED = dv.dossier.Resolve("N")
 
 
 def kinds(kind: type[Result] = Result) -> Iterator[type[Result]]:
-    """Every kind of result that users get."""
+    """Yield every kind of result that users get."""
     for each in kind.__subclasses__():
-        if not each.__name__.startswith("_") and each.__module__.startswith("divulge") and each.__name__ not in BASES:
+        if (
+            not each.__name__.startswith("_")
+            and each.__module__.startswith(("divulge", "reproduction"))
+            and each.__name__ not in BASES
+        ):
             yield each
         yield from kinds(each)
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
-    """One of each kind."""
+    """Make one result of each kind."""
     place = tmp_path_factory.mktemp("results")
     release = dv.generalize(PEOPLE, policy={"k_anonymity": 2}, plain="age", **ROLES)
     folder = release.write(place / "generalized")
-    anatomized = dv.anatomize(PEOPLE, sensitive="disease", quasi_identifiers=[LONG, "age"], beta="1/2")
+    anatomized = dv.anatomize(
+        PEOPLE, sensitive="disease", quasi_identifiers=[LONG, "age"], beta="1/2"
+    )
     levels = hierarchies.build(PEOPLE, [LONG])
     composed = dv.compose([folder, folder], truth=PEOPLE, person=LONG)
     found = [
@@ -68,8 +82,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
         dv.tradeoff(PEOPLE, "k_anonymity", **ROLES),
         dv.cut(PEOPLE, "age", about="disease", policy={"k_anonymity": 2}),
         dv.perturbed(PEOPLE, PEOPLE, columns=LONG),
-        dv.papers.compare_distances(pairs=2, steps=10),
-        dv.papers.reproduce("afifi", part="Example 8"),
+        reproduction.compare_distances(pairs=2, steps=10),
+        reproduction.reproduce("afifi", part="Example 8"),
         dv.apply(folder, PEOPLE, place / "later"),
         dv.query(folder, "disease = 'flu'"),
         dv.utility(PEOPLE, release, queries=5),
@@ -83,7 +97,6 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
         release.explain(),
         dv.advise(PEOPLE, sensitive="disease", quasi_identifiers=[LONG, "age"], queries=2),
         anatomized,
-        dv.reseal(folder),
         dv.Ledger(place / "ledger").add(folder),
         dv.Ledger(place / "ledger").holdings(),
         dv.report(folder),
@@ -96,9 +109,11 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
 
 
 def _about_records() -> list[Result]:
-    simulate = dv.papers.simulate
+    simulate = reproduction.simulate
     few: dict[str, Any] = {"seeds": [0], "records": 10}
-    decoys = dv.dossier.candidates_of([dv.dossier.Record.of({"N": "Alice", "P": "999"}, id="decoy")])
+    decoys = dv.dossier.candidates_of(
+        [dv.dossier.Record.of({"N": "Alice", "P": "999"}, id="decoy")]
+    )
     return [
         dv.dossier.leakage(KNOWN[0], ALICE),
         dv.dossier.set_leakage(KNOWN, ALICE),
@@ -121,11 +136,14 @@ def _about_records() -> list[Result]:
 
 
 NAMES = (
-    "Advice Alternatives AnatomizedRelease Applied Attack AttackResult Attacks Built Comparison Composition "
+    "Advice Alternatives AnatomizedRelease Applied Attack AttackResult Attacks Built Comparison "
+    "ClassDetail Composition "
     "Coverage CutColumn Dip Disinformation "
-    "Enhancement Enhancements Entry Estimate Explanation Figure3 Front GeneralizedRelease GroupPrices Growth "
-    "Holdings Increment Independence Leakage Measurement OneClass PeopleLeakage PersonTold "
-    "Perturbed Profile Ranking ReleaseCheck Repair Report Reproduction Resealed RiskBands Run SetLeakage Simulation "
+    "Enhancement Enhancements Entry Estimate Explanation Figure3 Front GeneralizedRelease "
+    "GroupPrices Growth "
+    "Holdings Increment Independence Leakage Measurement PeopleLeakage PersonDossier "
+    "Perturbed Profile Ranking ReleaseCheck Repair Report Reproduction RiskBands Run SetLeakage "
+    "Simulation "
     "Table5 TableComparison Timeline "
     "Timings Utility Verdict WithoutLabels"
 ).split()
@@ -137,7 +155,7 @@ def test_every_kind_of_result_has_an_example(results: dict[str, Result]) -> None
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_result_has_manners(name: str, results: dict[str, Result]) -> None:
+def test_a_result_follows_the_conventions(name: str, results: dict[str, Result]) -> None:
     result: Any = results[name]
     assert "\n" not in repr(result)
     assert len(repr(result)) <= 120
@@ -153,7 +171,9 @@ def test_a_result_has_manners(name: str, results: dict[str, Result]) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_result_is_one_table_of_the_kind_that_came_in(name: str, results: dict[str, Result]) -> None:
+def test_a_result_is_one_table_of_the_kind_that_came_in(
+    name: str, results: dict[str, Result]
+) -> None:
     found = results[name].to_frame()
     assert isinstance(found, pa.Table)
     assert found.num_columns
@@ -167,7 +187,9 @@ def test_a_result_is_one_table_of_the_kind_that_came_in(name: str, results: dict
 def test_every_verb_remembers_the_kind_of_frame(kind: type, tmp_path: Path) -> None:
     frame = PEOPLE.to_pandas() if kind is pd.DataFrame else pl.from_arrow(PEOPLE)
     release = dv.generalize(frame, policy={"k_anonymity": 2}, plain="age", **ROLES)
-    anatomized = dv.anatomize(frame, sensitive="disease", quasi_identifiers=[LONG, "age"], beta="1/2")
+    anatomized = dv.anatomize(
+        frame, sensitive="disease", quasi_identifiers=[LONG, "age"], beta="1/2"
+    )
     levels = hierarchies.build(frame, [LONG])
     found: list[Result] = [
         dv.measure(frame, **ROLES),
@@ -200,7 +222,7 @@ def test_lists_of_steps_are_results_that_can_be_iterated() -> None:
     assert nothing.to_frame().column_names == steps.to_frame().column_names
 
 
-def test_what_the_adversary_does_is_part_of_what_she_finds() -> None:
+def test_the_steps_of_the_adversary_are_in_the_settings() -> None:
     same = dv.dossier.Equivalence({"N": {"Alice": ["Ally"]}})
     steps = (dv.dossier.Correct(same), dv.dossier.Augment("A", "Z", {"20": "young"}), MERGED)
     settings = dv.dossier.attack(KNOWN, ALICE, dv.dossier.Chain(steps)).settings
@@ -212,51 +234,75 @@ def test_what_the_adversary_does_is_part_of_what_she_finds() -> None:
     assert {"link": "N~1,P", "probability": 0.8}.items() <= link.settings.items()
 
 
-def test_the_table_of_a_measurement_tells_each_metric_or_each_class() -> None:
+def test_the_table_of_a_measurement_lists_each_metric_or_each_class() -> None:
     people = pd.DataFrame({"zip": ["1", "1", "2"], "disease": ["flu", "cold", "flu"]})
     measured = dv.measure(people, quasi_identifiers="zip", sensitive="disease")
     table = measured.to_frame().set_index(["scope", "metric"])
     # zip 2 is one person, whose disease is known for certain.
-    assert table.loc[("identity", "k_anonymity"), ["value", "unit", "worst_class", "people_in_it"]].tolist() == [
-        1,
-        "people",
-        "zip=2",
-        1,
-    ]
-    assert table.loc[("sensitive", "l_diversity"), ["attribute", "value", "worst_class"]].tolist() == [
-        "disease",
-        1,
-        "zip=2",
-    ]
+    assert table.loc[
+        ("identity", "k_anonymity"), ["value", "unit", "worst_class", "people_in_it"]
+    ].tolist() == [1, "people", "zip=2", 1]
+    assert table.loc[
+        ("sensitive", "l_diversity"), ["attribute", "value", "worst_class"]
+    ].tolist() == ["disease", 1, "zip=2"]
     assert len(table) == len(measured.identity) + len(measured.sensitive["disease"])
     assert measured.to_frame(classes=True).equals(measured.classes)
     assert len(measured.classes) == 2
 
 
-def test_the_table_of_a_verdict_tells_promises_and_findings() -> None:
+def test_the_table_of_a_verdict_lists_requirements_and_findings() -> None:
     people = pd.DataFrame({"zip": ["1", "1", "2"], "ssn": ["1", "2", "3"]})
     policy = {"k_anonymity": 2, "quasi_identifiers": ["zip"], "identifier": ["ssn"]}
     table = dv.check(people, policy).to_frame()
-    assert table[["kind", "promise", "bound", "value", "holds", "breaking_people"]].iloc[0].tolist() == [
-        "promise", "k_anonymity >= 2", 2, 1, False, 1,
-    ]  # fmt: skip
-    assert table[["kind", "promise", "holds"]].iloc[1].tolist() == ["finding", "identifier_present", False]
+    assert table[["kind", "promise", "bound", "value", "holds", "breaking_people"]].iloc[
+        0
+    ].tolist() == ["promise", "k_anonymity >= 2", 2, 1, False, 1]
+    assert table[["kind", "promise", "holds"]].iloc[1].tolist() == [
+        "finding",
+        "identifier_present",
+        False,
+    ]
 
 
-def test_the_table_of_a_release_tells_what_becomes_of_each_column() -> None:
-    people = pd.DataFrame({"zip": ["4761", "4762", "4791", "4792"], "sex": ["m", "m", "f", "f"], "ssn": list("abcd")})
-    policy = dv.Policy(k_anonymity=2, hierarchies={"zip": {"prefix": [3, 2]}, "sex": {"suppress": True}})
-    release = dv.generalize(people, policy=policy, quasi_identifiers=["zip", "sex"], identifier="ssn")
+def test_the_table_of_a_release_lists_the_treatment_of_each_column() -> None:
+    people = pd.DataFrame(
+        {"zip": ["4761", "4762", "4791", "4792"], "sex": ["m", "m", "f", "f"], "ssn": list("abcd")}
+    )
+    policy = dv.Policy(
+        k_anonymity=2, hierarchies={"zip": {"prefix": [3, 2]}, "sex": {"suppress": True}}
+    )
+    release = dv.generalize(
+        people, policy=policy, quasi_identifiers=["zip", "sex"], identifier="ssn"
+    )
     table = release.to_frame().set_index("column")
     assert table["role"].tolist() == ["quasi_identifiers", "quasi_identifiers", "identifier"]
     assert table["done"].tolist() == ["made coarser", "published as it is", "left out"]
-    assert table.loc["zip", ["level", "height", "values_before", "values_after"]].tolist() == [1, 3, 4, 2]
+    assert table.loc["zip", ["level", "height", "values_before", "values_after"]].tolist() == [
+        1,
+        3,
+        4,
+        2,
+    ]
 
 
-def test_an_opened_release_of_either_kind_is_asked_like_its_folder(tmp_path: Path) -> None:
-    generalized = dv.generalize(PEOPLE, policy={"k_anonymity": 2}, plain="age", **ROLES).write(tmp_path / "g")
-    anatomized = dv.anatomize(PEOPLE, sensitive="disease", quasi_identifiers=["age"], beta="1/2").write(tmp_path / "a")
+def test_an_opened_release_of_either_kind_is_queried_like_its_folder(tmp_path: Path) -> None:
+    generalized = dv.generalize(PEOPLE, policy={"k_anonymity": 2}, plain="age", **ROLES).write(
+        tmp_path / "g"
+    )
+    anatomized = dv.anatomize(
+        PEOPLE, sensitive="disease", quasi_identifiers=["age"], beta="1/2"
+    ).write(tmp_path / "a")
     for folder in (generalized, anatomized):
         opened = dv.open_release(str(folder))
         for release in (opened, folder, str(folder)):
             assert dv.query(release, "disease = 'flu'").estimate == 2.0
+
+
+def test_only_its_owner_may_read_an_internal_report(tmp_path: Path) -> None:
+    table = pa.table({"age": [30, 30, 40, 40], "disease": ["flu", "cold", "flu", "cold"]})
+    measured = dv.measure(table, quasi_identifiers=["age"], sensitive="disease")
+    page = tmp_path / "report.html"
+    page.write_text("an earlier one, which everybody could read", encoding="utf-8")
+    page.chmod(0o644)
+    written = dv.report(measured).save(page)
+    assert written.stat().st_mode & 0o777 == 0o600

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types reach the user: a small program is type-checked as a user would, with mypy and with basedpyright; what is mistyped is found."""
+"""Types reach the user: a small program is type-checked as a user would, with mypy and with
+basedpyright; what is mistyped is found.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ estimate = dv.query(dv.open_release("out"), "zip = '1'").estimate
 roles = [column.role for column in dv.profile(frame)]
 alice = dv.dossier.Record.of({"N": "Alice"})
 leaked: float = dv.dossier.leakage(alice, alice, method="exact").leakage
-"""
+"""  # noqa: E501
 # Each line is a mistake, put at the end of the right program.
 WRONG = (
     "dv.measure(frame, quasi_identifier='zip')",
@@ -52,15 +54,27 @@ WRONG = (
 
 
 def mypy(program: Path) -> set[int]:
-    """The lines that mypy --strict finds wrong, by the settings and from the cache of `make lint`: libraries are read once for both."""
+    """The lines that mypy --strict finds wrong, by the settings and from the cache of `make
+    lint`: libraries are read once for both.
+    """
     command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--output=json"]
     found = [json.loads(line) for line in _run([*command, str(program)], ROOT).splitlines()]
-    return {item["line"] for item in found if item["severity"] == "error" and Path(item["file"]).name == program.name}
+    return {
+        item["line"]
+        for item in found
+        if item["severity"] == "error" and Path(item["file"]).name == program.name
+    }
 
 
 def basedpyright(program: Path) -> set[int]:
-    """The lines that basedpyright finds wrong, with its standard rules: the others are about style."""
-    settings = {"typeCheckingMode": "standard", "include": [program.name], "extraPaths": [str(ROOT / "src")]}
+    """The lines that basedpyright finds wrong, with its standard rules: the others are about
+    style.
+    """
+    settings = {
+        "typeCheckingMode": "standard",
+        "include": [program.name],
+        "extraPaths": [str(ROOT / "src")],
+    }
     (program.parent / "pyrightconfig.json").write_text(json.dumps(settings), encoding="utf-8")
     command = [sys.executable, "-m", "basedpyright", "--outputjson", "--pythonpath", sys.executable]
     found = json.loads(_run(command, program.parent))["generalDiagnostics"]
@@ -69,7 +83,9 @@ def basedpyright(program: Path) -> set[int]:
 
 def _run(command: list[str], folder: Path) -> str:
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False).stdout
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    ).stdout
 
 
 @pytest.mark.slow

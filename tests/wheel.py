@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wheel and the source archive: built, looked into, installed into an empty environment, and run. `make wheel` and a test do it."""
+"""The wheel and the source archive: build, inspect, install into an empty environment, run.
+
+`make wheel` and a test do it.
+"""
 
 from __future__ import annotations
 
@@ -22,27 +25,34 @@ PACKAGE = ROOT / "src" / "divulge"
 
 
 def build(folder: Path) -> tuple[Path, Path]:
-    """The wheel and the source archive, made by the backend alone, which needs no network."""
-    program = f"from hatchling import build as b; print(b.build_wheel({str(folder)!r})); print(b.build_sdist({str(folder)!r}))"
+    """Build the wheel and the source archive by the backend alone, which needs no network."""
+    program = (
+        f"from hatchling import build as b; print(b.build_wheel({str(folder)!r})); "
+        f"print(b.build_sdist({str(folder)!r}))"
+    )
     folder.mkdir(parents=True, exist_ok=True)
-    made = subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, capture_output=True, text=True)
+    made = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, check=True, capture_output=True, text=True
+    )
     wheel, archive = made.stdout.split()[-2:]
     return folder / wheel, folder / archive
 
 
 def ours() -> set[str]:
-    """The files that a wheel must bring: every one of the package, and nothing that Python made of them."""
-    found = (path.relative_to(PACKAGE.parent).as_posix() for path in PACKAGE.rglob("*") if path.is_file())
+    """Return the files that a wheel must hold: all of the package, without compiled ones."""
+    found = (
+        path.relative_to(PACKAGE.parent).as_posix() for path in PACKAGE.rglob("*") if path.is_file()
+    )
     return {name for name in found if "__pycache__" not in name}
 
 
 def traces(contents: dict[str, bytes]) -> list[str]:
-    """The files that tell where they were made."""
+    """Return the files that reveal where they were made."""
     return [name for name, content in contents.items() if str(ROOT).encode() in content]
 
 
 def check_wheel(wheel: Path) -> Message:
-    """Look into the wheel; its metadata."""
+    """Check the contents of the wheel; return its metadata."""
     with zipfile.ZipFile(wheel) as opened:
         contents = {name: opened.read(name) for name in opened.namelist()}
     brought = {name for name in contents if ".dist-info/" not in name}
@@ -50,70 +60,123 @@ def check_wheel(wheel: Path) -> Message:
     assert {"divulge/py.typed", "divulge/__init__.pyi"} <= brought
     assert contents["divulge/__init__.pyi"] == (PACKAGE / "__init__.pyi").read_bytes()
     assert traces(contents) == []
-    info = {name.rpartition("/")[2]: content.decode() for name, content in contents.items() if ".dist-info/" in name}
+    info = {
+        name.rpartition("/")[2]: content.decode()
+        for name, content in contents.items()
+        if ".dist-info/" in name
+    }
     assert "LICENSE" in info
     assert "Root-Is-Purelib: true" in info["WHEEL"]
     points = ConfigParser()
     points.read_string(info["entry_points.txt"])
-    assert points["console_scripts"]["divulge"] == "divulge.cli.main:main"
-    assert points["pytest11"]["divulge"] == "divulge.plugins.pytest"
+    assert points["console_scripts"]["divulge"] == "divulge.cli.start:main"
+    assert points["pytest11"]["divulge"] == "divulge.integrations.pytest"
     return check_metadata(email.message_from_string(info["METADATA"]))
 
 
 def check_metadata(told: Message) -> Message:
-    """Name, version, licence, and requirements that anybody's index can satisfy."""
+    """Check name, version, license, and requirements that any index can satisfy."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert (told["Name"], told["Version"]) == (project["name"], __version__)
-    assert (told["License-Expression"], told["Requires-Python"]) == (project["license"], project["requires-python"])
+    assert (told["License-Expression"], told["Requires-Python"]) == (
+        project["license"],
+        project["requires-python"],
+    )
     assert set(told.get_all("Provides-Extra", [])) == set(project["optional-dependencies"])
     required = told.get_all("Requires-Dist", [])
-    assert [line for line in required if "@" in line] == [], "an address is no requirement that others can install"
-    assert {line.split(">")[0] for line in required if "extra" not in line} >= {"duckdb", "numpy", "pyarrow", "typer"}
+    assert [line for line in required if "@" in line] == [], (
+        "an address is no requirement that others can install"
+    )
+    assert {line.split(">")[0] for line in required if "extra" not in line} >= {
+        "duckdb",
+        "numpy",
+        "pyarrow",
+        "typer",
+    }
     assert str(told.get_payload()).lstrip().startswith("# divulge")
     return told
 
 
 def check_archive(archive: Path) -> None:
-    """Look into the source archive: what is needed to build the wheel again and to test it, and nothing that make makes."""
+    """Check the source archive: files to build the wheel and to test it, no products of make."""
     with tarfile.open(archive) as opened:
         names = {name.partition("/")[2] for name in opened.getnames()}
-        files = {name: opened.extractfile(name) for name in opened.getnames() if opened.getmember(name).isfile()}
+        files = {
+            name: opened.extractfile(name)
+            for name in opened.getnames()
+            if opened.getmember(name).isfile()
+        }
         assert traces({name: held.read() for name, held in files.items() if held is not None}) == []
-    assert {"pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "PKG-INFO", "tests/conftest.py"} <= names
+    assert {
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+        "CHANGELOG.md",
+        "PKG-INFO",
+        "tests/conftest.py",
+        "reproduction/__main__.py",
+    } <= names
     assert {f"src/{name}" for name in ours()} <= names
-    assert not [name for name in names if name.split("/")[0] in (".venv", "build", "dist", "site", ".git")]
+    assert not [
+        name for name in names if name.split("/")[0] in (".venv", "build", "dist", "site", ".git")
+    ]
 
 
 def environment(folder: Path, *, beside: bool) -> Path:
-    """The Python of a new, empty environment; `beside` lends it the packages of this one, so that nothing is fetched."""
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", "--clear", str(folder)], check=True)
+    """Return the Python of a new, empty environment.
+
+    `beside` lends it the packages of this one, so that nothing is downloaded.
+    """
+    subprocess.run(
+        [sys.executable, "-m", "venv", "--without-pip", "--clear", str(folder)], check=True
+    )
     python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
     if beside:
         place = "import sysconfig; print(sysconfig.get_path('purelib'))"
-        site = subprocess.run([str(python), "-c", place], check=True, capture_output=True, text=True).stdout.strip()
+        site = subprocess.run(
+            [str(python), "-c", place], check=True, capture_output=True, text=True
+        ).stdout.strip()
         (Path(site) / "lent.pth").write_text(f"{sysconfig.get_path('purelib')}\n", encoding="utf-8")
     return python
 
 
 def install(python: Path, *what: str) -> None:
-    """By the pip of this environment, into the other one."""
-    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--disable-pip-version-check"]
+    """Install by the pip of this environment, into the other one."""
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        str(python),
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+    ]
     subprocess.run([*pip, *what], check=True, capture_output=True, text=True)
 
 
 def run(python: Path, *command: str, folder: Path) -> str:
-    """What a program of the environment prints; nothing of this checkout is in its way."""
+    """Return the output of a program of the environment, without this checkout in its path."""
     program = python.with_name(command[0])
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYTEST"))}
+    clean = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PYTHON", "PYTEST"))
+    }
     done = subprocess.run(
-        [str(program), *command[1:]], cwd=folder, env=clean, capture_output=True, check=False, encoding="utf-8"
+        [str(program), *command[1:]],
+        cwd=folder,
+        env=clean,
+        capture_output=True,
+        check=False,
+        encoding="utf-8",
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
 def main() -> None:
-    """`make wheel`: build into dist/, look into both, install the wheel with its requirements, and run the demo."""
+    """Build into dist/, check both files, install the wheel with its requirements, run the demo."""
     wheel, archive = build(ROOT / "dist")
     check_wheel(wheel)
     check_archive(archive)
@@ -121,7 +184,10 @@ def main() -> None:
     room = ROOT / "build" / "wheel"
     python = environment(room, beside=False)
     install(python, "--constraint", str(ROOT / "requirements.lock"), str(wheel))
-    print(f"installed into an empty environment: {run(python, 'divulge', '--version', folder=room).strip()}")  # noqa: T201
+    print(  # noqa: T201
+        "installed into an empty environment: "
+        f"{run(python, 'divulge', '--version', folder=room).strip()}"
+    )
     run(python, "divulge", "demo", "--out", str(room / "demo"), folder=room)
     print("divulge demo ran there; install it with: pip install dist/" + wheel.name)  # noqa: T201
 

@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""divulge measures what a table tells an adversary about the people in it, and publishes a version that tells less.
+"""Measure the disclosure risk of tables of personal data and release anonymized versions.
 
-The public names are imported when first used: `import divulge` itself loads no engine, no frames and no charts. `__init__.pyi` tells
-type checkers what each of them is.
+Public names are imported when they are first used: `import divulge` itself loads no engine, no
+frames and no charts. `__init__.pyi` declares their types for type checkers.
 """
 
 from __future__ import annotations
 
 import importlib
-from typing import Any
 
 from divulge.version import __version__
 
-_NAMES = {
+TYPE_CHECKING = False  # so that `typing` is not loaded before signals are handled
+if TYPE_CHECKING:
+    from typing import Any
+
+_NAMES_BY_MODULE = {
     "api.measure": "measure",
     "api.check": "check check_anatomized",
     "api.profile": "profile",
@@ -24,28 +27,28 @@ _NAMES = {
     "api.query": "query open_release",
     "api.attack": "attack",
     "api.report": "report",
+    "api.side_by_side": "side_by_side",
     "api.utility": "utility",
     "api.compare": "compare",
     "api.compose": "compose",
-    "publish": "reseal",
     "ledger": "Ledger",
-    "table": "read",
+    "sources": "read",
     "metrics": "METRICS Measurement",
-    "belief": "Adversary",
+    "adversary": "Adversary",
     "policy": "Policy Protection",
     "errors": "DivulgeError",
     "engines": "DuckDBEngine SparkEngine",
 }
-_HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
-_ROOMS = ("charts", "datasets", "dossier", "papers")
+_MODULE_BY_NAME = {name: home for home, names in _NAMES_BY_MODULE.items() for name in names.split()}
+_SUBPACKAGES = ("charts", "datasets", "dossier")
 
-__all__ = ["__version__", *_HOMES, *_ROOMS]  # noqa: PLE0604 - the names are resolved by __getattr__
+__all__ = ["__version__", *_MODULE_BY_NAME, *_SUBPACKAGES]  # noqa: PLE0604 - the names are resolved by __getattr__
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(importlib.import_module(f"divulge.{_HOMES[name]}"), name)
-    if name in _ROOMS:
+    if name in _MODULE_BY_NAME:
+        return getattr(importlib.import_module(f"divulge.{_MODULE_BY_NAME[name]}"), name)
+    if name in _SUBPACKAGES:
         return importlib.import_module(f"divulge.{name}")
     raise AttributeError(f"module 'divulge' has no attribute {name!r}")
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the public names are, for type checkers: `__init__.py` imports them when they are first used."""
+"""Types of the public names for type checkers; `__init__.py` imports the names on first use."""
 
 from divulge import charts as charts
 from divulge import datasets as datasets
 from divulge import dossier as dossier
-from divulge import papers as papers
+from divulge.adversary import Adversary as Adversary
 from divulge.api.anatomize import advise as advise
 from divulge.api.anatomize import anatomize as anatomize
 from divulge.api.apply import apply as apply
@@ -24,8 +24,8 @@ from divulge.api.query import query as query
 from divulge.api.rank import growing as growing
 from divulge.api.rank import rank as rank
 from divulge.api.report import report as report
+from divulge.api.side_by_side import side_by_side as side_by_side
 from divulge.api.utility import utility as utility
-from divulge.belief import Adversary as Adversary
 from divulge.engines import DuckDBEngine as DuckDBEngine
 from divulge.engines import SparkEngine as SparkEngine
 from divulge.errors import DivulgeError as DivulgeError
@@ -34,6 +34,5 @@ from divulge.metrics import METRICS as METRICS
 from divulge.metrics import Measurement as Measurement
 from divulge.policy import Policy as Policy
 from divulge.policy import Protection as Protection
-from divulge.publish import reseal as reseal
-from divulge.table import read as read
+from divulge.sources import read as read
 from divulge.version import __version__ as __version__

@@ -1,33 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can go wrong, and with which exit code.
+"""Errors and their exit codes.
 
-An error says in one line what was asked, what was found and what to do. The command line prints that line on standard
-error and leaves with the error's exit code; the library raises it. A mistake of the user and a bug of ours are different
-classes, so that nobody searches their data for our fault.
+An error states in one line the request, the problem and the remedy. The command line prints that
+line on standard error and exits with the error's exit code; the library raises it. User errors and
+bugs of divulge are different classes, so that nobody searches their data for a bug of ours.
 """
 
 from __future__ import annotations
 
 import difflib
+import importlib.metadata
 import re
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
-_ADDRESS = re.compile(r"""(\w[\w+.-]*)://(?:([^\s/@:'"]*)(?::[^\s/@'"]*)?@)?([^\s?'"]*)(?:\?[^\s'"]*)?""")
+_ADDRESS = re.compile(
+    r"""(\w[\w+.-]*)://(?:([^\s/@:'"]*)(?::[^\s/@'"]*)?@)?([^\s?'"]*)(?:\?[^\s'"]*)?"""
+)
 
 
 def without_secrets(text: str) -> str:
-    """A text whose addresses have neither login nor query, which may be a password, a token or a signature.
+    """Remove secrets from the addresses in a text.
 
-    >>> without_secrets("https://ann:secret@host/t.csv?sig=secret is empty; postgresql://ann:secret@host/db too")
+    Logins and queries of addresses go, because they may hold a password, a token or a signature.
+
+    >>> without_secrets(
+    ...     "https://ann:secret@host/t.csv?sig=secret is empty; postgresql://ann:secret@host/db too"
+    ... )
     'https://host/t.csv is empty; postgresql://ann@host/db too'
     """
 
-    def shown(found: re.Match[str]) -> str:
-        scheme, user, place = found.groups()
-        return f"{scheme}://{f'{user}@' if user and scheme.startswith('postgres') else ''}{place}"
+    def redact_address(match: re.Match[str]) -> str:
+        scheme, user, location = match.groups()
+        return (
+            f"{scheme}://{f'{user}@' if user and scheme.startswith('postgres') else ''}{location}"
+        )
 
-    return _ADDRESS.sub(shown, text)
+    return _ADDRESS.sub(redact_address, text)
 
 
 class DivulgeError(Exception):
@@ -36,17 +45,19 @@ class DivulgeError(Exception):
     exit_code: ClassVar[int] = 2
 
     def __init__(self, message: str, *, hint: str = "") -> None:
-        # An error ends up in logs, and may repeat what the user typed to name a table.
+        # An error ends up in logs, and may repeat the address that the user typed for a table.
         self.message = without_secrets(" ".join(message.split()))
         self.hint = without_secrets(" ".join(hint.split()))
         super().__init__(self.message)
 
     def __str__(self) -> str:
-        # From the attributes, which survive the way from a Spark worker to the driver.
-        return f"{self.message}. {self.hint}" if self.hint else self.message
+        # Built from the attributes, which survive the transfer from a Spark worker to the driver.
+        if self.hint:
+            return f"{self.message}. {self.hint}"
+        return self.message
 
     def document(self) -> dict[str, Any]:
-        """What `--json` prints instead of a result."""
+        """Return the JSON object that `--json` prints instead of a result."""
         return {"error": self.message, "hint": self.hint, "exit_code": self.exit_code}
 
 
@@ -55,17 +66,30 @@ class BadInput(DivulgeError):
 
 
 class MissingDependency(DivulgeError):
-    """An optional package or program is needed and not there."""
+    """An optional package or program is needed and not installed.
+
+    The hint is the command that installs an extra.
+    """
+
+    def __init__(self, message: str, *, hint: str = "", extra: str = "") -> None:
+        if extra:
+            command = f"Install it with: {install_command(extra)}"
+        else:
+            command = ""
+        super().__init__(message, hint="; ".join(part for part in (command, hint) if part))
 
 
 class BrokenPromise(DivulgeError):
-    """A table does not keep a promise that it was held against."""
+    """A table violates a requirement that it was checked against."""
 
     exit_code = 1
 
 
 class Infeasible(DivulgeError):
-    """Nothing can satisfy the request; the message names the nearest request that can be satisfied."""
+    """The request cannot be satisfied.
+
+    The message names the nearest request that can be satisfied.
+    """
 
     exit_code = 3
 
@@ -77,29 +101,51 @@ class InternalError(DivulgeError):
 
     def __init__(self, message: str) -> None:
         super().__init__(
-            message, hint="This is a bug in divulge, not in your data: please report it with the command you ran"
+            message,
+            hint="This is a bug in divulge, not in your data: please report it with the command "
+            "you ran",
         )
 
 
-def nearest(name: str, candidates: Iterable[str], *, most: int = 3) -> str:
-    """'did you mean ...' for a name that does not exist, or the list of what exists when nothing is near.
+def install_command(extra: str) -> str:
+    """Return the pip command that installs the packages of one of our extras.
+
+    It names the packages themselves, because no package index has divulge itself.
+    """
+    try:
+        requirements = importlib.metadata.requires("divulge") or []
+    except importlib.metadata.PackageNotFoundError:
+        # divulge runs from a clone where it is not installed
+        requirements = []
+    marker = re.compile(rf"""extra\s*==\s*['"]{re.escape(extra)}['"]""")
+    packages = [text.partition(";")[0].strip() for text in requirements if marker.search(text)]
+    if not packages:
+        return f"pip install '.[{extra}]' in a clone of divulge"
+    return "pip install " + " ".join(f"'{package}'" for package in packages)
+
+
+def nearest(name: str, candidates: Iterable[str], *, limit: int = 3) -> str:
+    """Suggest names near one that does not exist, or list all names if none is near.
 
     >>> nearest("agee", ["age", "zip"])
     "did you mean 'age'?"
     """
-    known = list(candidates)
-    folded = {candidate.casefold(): candidate for candidate in known}
-    close = [folded[hit] for hit in difflib.get_close_matches(name.casefold(), folded, n=most, cutoff=0.6)]
+    candidate_names = list(candidates)
+    folded = {candidate.casefold(): candidate for candidate in candidate_names}
+    close = [
+        folded[hit]
+        for hit in difflib.get_close_matches(name.casefold(), folded, n=limit, cutoff=0.6)
+    ]
     if close:
         return f"did you mean {' or '.join(repr(hit) for hit in close)}?"
-    return f"there are: {listed(known)}"
+    return f"there are: {listed(candidate_names)}"
 
 
 def listed(values: Iterable[object], *, most: int = 20) -> str:
-    """Values as a message shows them, the first of many.
+    """List values for a message; of many values only the first ones.
 
     >>> listed(["a", "b", "c"], most=2)
     "'a', 'b', ..."
     """
-    known = list(values)
-    return ", ".join(map(repr, known[:most])) + (", ..." if len(known) > most else "")
+    items = list(values)
+    return ", ".join(map(repr, items[:most])) + (", ..." if len(items) > most else "")

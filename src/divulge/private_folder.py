@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Private directories for what does not fit into memory, or came from outside: readable to their owner only, and never left behind.
+"""Private directories for data that does not fit into memory or came from outside.
 
-A directory goes away with the engine or the studio that made it. Where the process was killed, the next one that starts in the same place
-removes it: it holds a file that its owner keeps locked until it dies, however it dies. (Windows has no such locks.)
+Only the owner can read them, and they are never left behind. A directory is removed with the engine
+or the studio that made it. If the process was killed, the next process that starts in the same
+place removes it. Each directory holds a file that its owner keeps locked until the owner dies,
+however it dies. (Windows has no such locks.)
 """
 
 from __future__ import annotations
@@ -12,8 +14,10 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from pathlib import Path
 
+from divulge import interrupts
 from divulge.errors import BadInput
 
 if sys.platform != "win32":
@@ -23,72 +27,97 @@ _LOCK = "owner.lock"
 
 
 class Scratch:
-    """One private directory (mode 0700) inside `parent` or, by default, the system's directory for temporary files."""
+    """Private directory (mode 0700) inside `parent` (default: the system's temporary directory)."""
 
     def __init__(self, parent: str | Path | None = None) -> None:
-        where = Path(parent) if parent is not None else Path(tempfile.gettempdir())
+        if parent is not None:
+            where = Path(parent)
+        else:
+            where = Path(tempfile.gettempdir())
         remove_stale(where)
-        try:
-            self.directory = Path(tempfile.mkdtemp(prefix=PREFIX, dir=where))
-        except OSError as error:
-            told = f"no temporary directory can be made in {where}: {error.strerror}"
-            raise BadInput(told, hint="Give another temp_directory") from error
-        self._owner = os.getpid()
-        self._lock = _lock_new(self.directory)
+        with interrupts.defer_signals():
+            try:
+                self.directory = Path(tempfile.mkdtemp(prefix=PREFIX, dir=where))
+            except OSError as error:
+                message = f"no temporary directory can be made in {where}: {error.strerror}"
+                raise BadInput(message, hint="Give another temp_directory") from error
+            self._owner = os.getpid()
+            self._lock = _lock_new_directory(self.directory)
+            self._forget = interrupts.register(
+                functools.partial(_remove_busy_directory, self.directory)
+            )
 
-    def is_at_home(self) -> bool:
-        """Whether it is still there, in what is the system's directory for temporary files by now."""
+    def is_in_temp_directory(self) -> bool:
+        """Report whether it still exists inside the system's current temporary directory."""
         return self.directory.parent == Path(tempfile.gettempdir()) and self.directory.is_dir()
 
     def is_clean(self) -> bool:
-        """Whether nothing was left in it: no copy of a table, and nothing that was spilled."""
+        """Report whether it is empty: no copy of a table, and no spilled data."""
         return all(entry.name == _LOCK for entry in self.directory.iterdir())
 
     def remove(self) -> None:
-        """Take the directory away, unless this is a forked copy of the process that owns it."""
+        """Remove the directory, unless this is a forked copy of the process that owns it."""
         if os.getpid() == self._owner:
-            shutil.rmtree(self.directory, ignore_errors=True)
-            if self._lock is not None:
-                os.close(self._lock)
-                self._lock = None
+            with interrupts.defer_signals():
+                shutil.rmtree(self.directory, ignore_errors=True)
+                self._forget()
+                if self._lock is not None:
+                    os.close(self._lock)
+                    self._lock = None
+
+
+def _remove_busy_directory(directory: Path) -> None:
+    """Remove a directory to which threads of an engine may still write.
+
+    Tries again until the directory is gone or a second has passed.
+    """
+    end = time.monotonic() + 1.0
+    shutil.rmtree(directory, ignore_errors=True)
+    while directory.exists() and time.monotonic() < end:
+        time.sleep(0.01)
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 @functools.cache
 def remove_stale(parent: Path) -> None:
-    """Remove the directories of ours whose owners have died; once for each place."""
+    """Remove our directories whose owners have died; runs once for each parent directory."""
     if sys.platform == "win32":
         return
     for directory in parent.glob(f"{PREFIX}*"):
-        held = _lock_left_behind(directory)
-        if held is not None:
+        descriptor = _lock_stale_directory(directory)
+        if descriptor is not None:
             shutil.rmtree(directory, ignore_errors=True)
-            os.close(held)
+            os.close(descriptor)
 
 
-def _lock_new(directory: Path) -> int | None:
-    """Lock the directory; the lock file gets its name only when it is locked, so nobody takes a new directory for a stale one."""
+def _lock_new_directory(directory: Path) -> int | None:
+    """Lock a new directory.
+
+    The lock file gets its final name only when it is locked. No other process can take a new
+    directory for a stale one.
+    """
     if sys.platform == "win32":
         return None
     unnamed = directory / f"{_LOCK}.new"
-    held = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-    fcntl.flock(held, fcntl.LOCK_EX)
+    descriptor = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
     unnamed.rename(directory / _LOCK)
-    return held
+    return descriptor
 
 
-def _lock_left_behind(directory: Path) -> int | None:
-    """The lock of a directory that is ours and has no living owner; None for every other."""
+def _lock_stale_directory(directory: Path) -> int | None:
+    """Lock one of our directories that has no living owner; return None for all others."""
     if sys.platform == "win32":
         return None
     try:
         if directory.is_symlink() or directory.stat().st_uid != os.getuid():
             return None
-        held = os.open(directory / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
-    except OSError:  # it is somebody else's, or it went away meanwhile
+        descriptor = os.open(directory / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
+    except OSError:  # it has another owner, or it was removed meanwhile
         return None
     try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # its owner lives
-        os.close(held)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # its owner is alive
+        os.close(descriptor)
         return None
-    return held
+    return descriptor

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 import divulge as dv
-from divulge.publish import GeneralizedRelease
+from divulge.releases import GeneralizedRelease
 from tests.helpers import with_adversary
 
 # Table 1a of Afifi et al. 2018 (after Li et al. 2007), with names.
@@ -18,7 +18,17 @@ PATIENTS = pa.table(
         "name": ["Ann", "Bob", "Cid", "Dora", "Eve", "Fay", "Gus", "Hal", "Ida"],
         "zip": ["47677", "47602", "47678", "47905", "47909", "47906", "47605", "47673", "47607"],
         "age": [29, 22, 27, 43, 52, 47, 30, 36, 32],
-        "disease": ["Heart", "Heart", "Heart", "Flu", "Heart", "Cancer", "Heart", "Cancer", "Cancer"],
+        "disease": [
+            "Heart",
+            "Heart",
+            "Heart",
+            "Flu",
+            "Heart",
+            "Cancer",
+            "Heart",
+            "Cancer",
+            "Cancer",
+        ],
     }
 )
 QI = ("zip", "age")
@@ -36,7 +46,9 @@ def patients(**more: Any) -> GeneralizedRelease:
         "identifier": "name",
         "hierarchies": {"zip": ZIP, "age": AGE},
     }
-    release: GeneralizedRelease = dv.generalize(more.pop("table", PATIENTS), **with_adversary(asked | more))
+    release: GeneralizedRelease = dv.generalize(
+        more.pop("table", PATIENTS), **with_adversary(asked | more)
+    )
     return release
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Anatomized releases wherever the rows are: in memory as one chunk, on disk or on a cluster in several, by one body of each test.
+"""Anatomized releases in memory as one chunk, and on disk or on a cluster in several chunks.
 
-What was written is read back here with pyarrow, and its levels are worked out by the checker, which shares no code with divulge.
+Each test has one body for all of them. The written files are read back with pyarrow. Their levels
+are computed by a checker that shares no code with divulge.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import divulge as dv
-from divulge.anatomy import InfeasibleModel
-from divulge.engines import DuckDBEngine, OwnEngine, within_memory
+from divulge.anatomization import InfeasibleModel
+from divulge.engines import DuckDBEngine, OwnEngine, memory
 from divulge.errors import BadInput
-from divulge.publish import Unverified
-from tests.anatomy.checker import Drawn
+from divulge.releases import Unverified
+from tests.anatomization.checker import Drawn
 from tests.helpers import run_cli
-from tests.publish.folders import names
+from tests.releases.folders import names
 
 BOUNDS: dict[str, Any] = {"alpha": "3/5", "beta": "1/3", "gamma": "1/20", "delta": "1/5"}
 FOUR = (Fraction("3/5"), Fraction("1/3"), Fraction("1/20"), Fraction("1/5"))
@@ -51,14 +52,14 @@ def people(rows: int = 640) -> pa.Table:
 
 @pytest.fixture
 def chunked(engine: OwnEngine) -> OwnEngine:
-    """In memory a table is one chunk; elsewhere all rows stay, in chunks of 150."""
+    """In memory a table is one chunk; elsewhere it is split into chunks of 150 rows."""
     if engine.row_limit is not None:
         engine.row_limit, engine.chunk_rows = 0, 150
     return engine
 
 
 def files_of(folder: Path) -> dict[str, list[dict[str, Any]]]:
-    """The rows of each table as plain dictionaries; CSV cells are texts, None where nothing stands in them."""
+    """Rows of each table as plain dictionaries; CSV cells are texts, and None if they are empty."""
     found: dict[str, list[dict[str, Any]]] = {}
     for table in sorted(path for path in folder.iterdir() if path.name != "manifest.json"):
         rows = found[table.stem] = []
@@ -70,7 +71,9 @@ def files_of(folder: Path) -> dict[str, list[dict[str, Any]]]:
 def read_csv(path: Path) -> list[dict[str, Any]]:
     """Cells as texts; a null is an empty cell without quotes."""
     texts = pa.csv.ConvertOptions(
-        column_types=dict.fromkeys(path.read_text(encoding="utf-8").split("\n", 1)[0].split(","), pa.string()),
+        column_types=dict.fromkeys(
+            path.read_text(encoding="utf-8").split("\n", 1)[0].split(","), pa.string()
+        ),
         null_values=[""],
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
@@ -80,13 +83,17 @@ def read_csv(path: Path) -> list[dict[str, Any]]:
 
 
 def check(folder: Path, table: pa.Table, *, sensitive: tuple[str, ...]) -> tuple[Fraction, ...]:
-    """The exact levels of a release, after its groups and tuples have been compared with the table's."""
+    """Exact levels of a release, after a comparison of its groups and tuples with the table."""
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     group, count = manifest["group_column"], manifest["count_column"]
     divided = [tuple(entry["columns"]) for entry in manifest["tables"]]
     members: dict[Any, dict[tuple[str, ...], list[tuple[Any, ...]]]] = {}
     for columns, rows in zip(divided, files_of(folder).values(), strict=True):
-        tuples = [tuple(row[name] for name in columns) for row in rows for _ in range(int(row.get(count) or 1))]
+        tuples = [
+            tuple(row[name] for name in columns)
+            for row in rows
+            for _ in range(int(row.get(count) or 1))
+        ]
         assert Counter(map(as_texts, tuples)) == Counter(
             as_texts(tuple(row[name] for name in columns)) for row in table.to_pylist()
         )
@@ -102,7 +109,13 @@ def check(folder: Path, table: pa.Table, *, sensitive: tuple[str, ...]) -> tuple
         groups.append(list(range(len(records), len(records) + sizes.pop())))
         for together in zip(*(parts[columns] for columns in divided), strict=True):
             pairs = zip(divided, together, strict=True)
-            records.append({name: cell for columns, cells in pairs for name, cell in zip(columns, cells, strict=True)})
+            records.append(
+                {
+                    name: cell
+                    for columns, cells in pairs
+                    for name, cell in zip(columns, cells, strict=True)
+                }
+            )
     tables = tuple(columns for columns in divided if columns[0] not in sensitive)
     drawn = Drawn(records, tables, sensitive, FOUR)
     levels = [drawn.levels(each) for each in groups]
@@ -111,8 +124,11 @@ def check(folder: Path, table: pa.Table, *, sensitive: tuple[str, ...]) -> tuple
 
 
 def as_texts(cells: tuple[Any, ...]) -> tuple[str | None, ...]:
-    """A CSV file holds texts; -0.0 is 0.0 to SQL."""
-    return tuple(None if cell is None else str(cell + 0 if isinstance(cell, float) else cell) for cell in cells)
+    """Texts as in a CSV file; -0.0 is 0.0 in SQL."""
+    return tuple(
+        None if cell is None else str(cell + 0 if isinstance(cell, float) else cell)
+        for cell in cells
+    )
 
 
 def four(release: Any) -> tuple[Fraction, ...]:
@@ -120,7 +136,9 @@ def four(release: Any) -> tuple[Fraction, ...]:
 
 
 @pytest.mark.slow
-def test_the_release_holds_its_promises_and_all_values(chunked: OwnEngine, tmp_path: Path) -> None:
+def test_the_release_meets_its_bounds_and_has_all_values(
+    chunked: OwnEngine, tmp_path: Path
+) -> None:
     table = people().drop_columns(["pay"])
     release = dv.anatomize(table, sensitive="job", tables=2, **BOUNDS, engine=chunked)
     here = dv.anatomize(table, sensitive="job", tables=2, **BOUNDS)
@@ -128,11 +146,18 @@ def test_the_release_holds_its_promises_and_all_values(chunked: OwnEngine, tmp_p
     assert release.table_columns == here.table_columns
     ours, theirs = release.groups.division, here.groups.division
     there = {(pair.left, pair.right): pair.value for pair in ours.coefficients}
-    assert there == pytest.approx({(pair.left, pair.right): pair.value for pair in theirs.coefficients})
+    assert there == pytest.approx(
+        {(pair.left, pair.right): pair.value for pair in theirs.coefficients}
+    )
     assert dict(ours.weights) == pytest.approx(dict(theirs.weights))
     assert release.summary.groups >= 0.9 * here.summary.groups
     folder = release.write(tmp_path / "out", format="csv")
-    assert names(folder) == ["manifest.json", "quasi_identifiers_1.csv", "quasi_identifiers_2.csv", "sensitive.csv"]
+    assert names(folder) == [
+        "manifest.json",
+        "quasi_identifiers_1.csv",
+        "quasi_identifiers_2.csv",
+        "sensitive.csv",
+    ]
     levels = check(folder, table, sensitive=("job",))
     assert levels == four(release)
     assert all(level <= bound for level, bound in zip(levels, FOUR, strict=True))
@@ -143,16 +168,20 @@ def test_the_release_holds_its_promises_and_all_values(chunked: OwnEngine, tmp_p
         "memory": (None, False),
         "disk": ("disk", True),
         "the cluster": ("cluster", True),
-    }["memory" if chunked.row_limit is None else chunked.place]
+    }["memory" if chunked.row_limit is None else chunked.storage]
     assert dv.check_anatomized(folder, **BOUNDS).levels == release.levels
     broken = BOUNDS | {"delta": "1/9"}
-    elsewhere, at_home = (dv.check_anatomized(folder, **broken, engine=engine) for engine in (chunked, None))
+    elsewhere, at_home = (
+        dv.check_anatomized(folder, **broken, engine=engine) for engine in (chunked, None)
+    )
     assert replace(elsewhere, settings={**elsewhere.settings, "engine": "duckdb"}) == at_home
-    assert dv.query(folder, "job = 'a'").estimate == sum(job == "a" for job in table.column("job").to_pylist())
+    assert dv.query(folder, "job = 'a'").estimate == sum(
+        job == "a" for job in table.column("job").to_pylist()
+    )
 
 
 @SEVERAL
-def test_what_needs_all_rows_in_memory_is_refused(chunked: OwnEngine) -> None:
+def test_measures_that_need_all_rows_in_memory_are_errors(chunked: OwnEngine) -> None:
     table = people(300).select(["age", "sex", "job"])
     release = dv.anatomize(table, sensitive="job", beta="1/3", engine=chunked)
     for ask in (release.recq, release.attack, release.associations, release.query):
@@ -167,19 +196,33 @@ def test_what_needs_all_rows_in_memory_is_refused(chunked: OwnEngine) -> None:
 @pytest.mark.slow
 def test_two_sensitive_columns_and_regions_as_parquet(chunked: OwnEngine, tmp_path: Path) -> None:
     table = people(320)
-    asked: dict[str, Any] = {"sensitive": ["job", "pay"], "quasi_identifiers": ["age", "sex"], "locality": True}
+    asked: dict[str, Any] = {
+        "sensitive": ["job", "pay"],
+        "quasi_identifiers": ["age", "sex"],
+        "locality": True,
+    }
     release = dv.anatomize(table, **asked, **BOUNDS, seed=5, engine=chunked)
     folder = release.write(tmp_path / "out")
     levels = check(folder, table, sensitive=("job", "pay"))
     assert levels == four(release)
     assert all(level <= bound for level, bound in zip(levels, FOUR, strict=True))
-    again = dv.anatomize(table.take(np.arange(table.num_rows)[::-1].copy()), **asked, **BOUNDS, seed=5, engine=chunked)
+    again = dv.anatomize(
+        table.take(np.arange(table.num_rows)[::-1].copy()),
+        **asked,
+        **BOUNDS,
+        seed=5,
+        engine=chunked,
+    )
     assert {name: frame.to_pylist() for name, frame in again.tables().items()} == files_of(folder)
 
 
-@pytest.mark.parametrize("bounds", [{"beta": "1/9"}, {"alpha": "1/30", "beta": "1/5"}, {"gamma": "1/1000"}])
+@pytest.mark.parametrize(
+    "bounds", [{"beta": "1/9"}, {"alpha": "1/30", "beta": "1/5"}, {"gamma": "1/1000"}]
+)
 @SEVERAL
-def test_what_cannot_be_kept_is_refused_as_in_memory(chunked: OwnEngine, bounds: dict[str, str]) -> None:
+def test_infeasible_bounds_are_errors_as_in_memory(
+    chunked: OwnEngine, bounds: dict[str, str]
+) -> None:
     table = people().select(["sex", "job"])
     asked: dict[str, Any] = {"sensitive": "job", "tables": 1, **bounds}
     with pytest.raises(InfeasibleModel) as here:
@@ -191,16 +234,29 @@ def test_what_cannot_be_kept_is_refused_as_in_memory(chunked: OwnEngine, bounds:
 
 @SEVERAL
 def test_larger_chunks_are_tried_before_a_refusal(chunked: OwnEngine) -> None:
-    """With delta = 0 a group needs the very shares of the table: 3 and 2 of 5 records leave nothing but one group of all."""
+    """With delta = 0 a group needs exactly the shares of the table.
+
+    3 and 2 of 5 records leave only one group of all.
+    """
     chunked.chunk_rows = 3
     table = pa.table({"q": list(range(5)), "s": ["x", "y"] * 2 + ["x"]})
-    release = dv.anatomize(table, sensitive="s", quasi_identifiers="q", beta="3/4", delta=0, tables=1, engine=chunked)
+    release = dv.anatomize(
+        table, sensitive="s", quasi_identifiers="q", beta="3/4", delta=0, tables=1, engine=chunked
+    )
     assert release.settings["chunks"] == 1
     assert release.summary.groups == 1
     chunked.chunk_rows = 1
     table = pa.table({"q": list(range(17)), "s": ["x", "y"] * 8 + ["x"]})
     with pytest.raises(InfeasibleModel) as raised:
-        dv.anatomize(table, sensitive="s", quasi_identifiers="q", beta="3/4", delta=0, tables=1, engine=chunked)
+        dv.anatomize(
+            table,
+            sensitive="s",
+            quasi_identifiers="q",
+            beta="3/4",
+            delta=0,
+            tables=1,
+            engine=chunked,
+        )
     assert not raised.value.proved
     assert "in 2 of 2 chunks" in raised.value.message
     assert "chunk_rows" in str(raised.value)
@@ -209,9 +265,17 @@ def test_larger_chunks_are_tried_before_a_refusal(chunked: OwnEngine) -> None:
 def test_a_writer_that_writes_something_else_publishes_nothing(
     chunked: OwnEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two rows of a table change what they hold: every value is there, and every group has its size and its levels."""
+    """Two rows of a table swap values.
+
+    Every value is present, and every group has its size and its levels.
+    """
     release = dv.anatomize(
-        people(300), sensitive="job", quasi_identifiers=["age", "sex"], tables=1, beta="1/3", engine=chunked
+        people(300),
+        sensitive="job",
+        quasi_identifiers=["age", "sex"],
+        tables=1,
+        beta="1/3",
+        engine=chunked,
     )
     kind, target = type(release.engine), tmp_path / "target"
     target.mkdir()
@@ -221,7 +285,9 @@ def test_a_writer_that_writes_something_else_publishes_nothing(
         if path.name == "quasi_identifiers.parquet":
             rows = engine.query(sql).to_pydict()
             other = next(
-                i for i, sex in enumerate(rows["sex"]) if sex != rows["sex"][0] and rows["age"][i] != rows["age"][0]
+                i
+                for i, sex in enumerate(rows["sex"])
+                if sex != rows["sex"][0] and rows["age"][i] != rows["age"][0]
             )
             rows["sex"][0], rows["sex"][other] = rows["sex"][other], rows["sex"][0]
             sql = f"SELECT * FROM {engine.lend(pa.table(rows))}"
@@ -229,22 +295,31 @@ def test_a_writer_that_writes_something_else_publishes_nothing(
 
     monkeypatch.setattr(kind, "write", falsify)
     with pytest.raises(
-        Unverified, match=r"quasi_identifiers\.parquet does not hold what was to be written|not what was promised"
+        Unverified,
+        match=r"quasi_identifiers\.parquet does not hold what was to be written|not what was "
+        r"promised",
     ):
         release.write(target / "out")
     assert names(target) == []
 
 
-def test_groups_that_lost_a_value_on_the_way_are_not_published(chunked: OwnEngine, tmp_path: Path) -> None:
-    """What is to be written is held against the rows that were grouped before anything is."""
+def test_groups_with_a_lost_value_are_not_published(chunked: OwnEngine, tmp_path: Path) -> None:
+    """The tables to be written are compared with the grouped rows before anything is written."""
     table = people(300)
     release = dv.anatomize(
-        table, sensitive="job", quasi_identifiers=["age", "note"], tables=2, beta="1/3", engine=chunked
+        table,
+        sensitive="job",
+        quasi_identifiers=["age", "note"],
+        tables=2,
+        beta="1/3",
+        engine=chunked,
     )
-    broken = release.held.tables[0]
+    broken = release.held_tables.tables[0]
     name = release.engine.quote(broken.columns[0])
     others = ", ".join(
-        column for column, _ in release.engine.describe(f"({broken.query})") if column != broken.columns[0]
+        column
+        for column, _ in release.engine.describe(f"({broken.query})")
+        if column != broken.columns[0]
     )
     turned = f"SELECT {others}, MIN({name}) OVER () AS {name} FROM ({broken.query}) AS t"
     object.__setattr__(broken, "query", turned)
@@ -255,18 +330,34 @@ def test_groups_that_lost_a_value_on_the_way_are_not_published(chunked: OwnEngin
 
 @pytest.mark.slow
 def test_a_memory_limit_groups_in_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if a row were dearer than it is, so that 300 MB hold 100,000 of them, and a chunk an eighth."""
-    monkeypatch.setattr(within_memory, "BYTES_PER_ROW", 1000)
-    monkeypatch.setattr(within_memory, "CHUNK_SHARE", 8)
+    """The cost of a row is set higher, so that 300 MB hold 100,000 rows, and a chunk an eighth."""
+    monkeypatch.setattr(memory, "BYTES_PER_ROW", 1000)
+    monkeypatch.setattr(memory, "CHUNK_SHARE", 8)
     rng = np.random.default_rng(1)
     rows = 110_000
-    table = {"age": rng.integers(20, 60, rows), "sex": rng.choice(["F", "M"], rows), "job": rng.integers(0, 9, rows)}
+    table = {
+        "age": rng.integers(20, 60, rows),
+        "sex": rng.choice(["F", "M"], rows),
+        "job": rng.integers(0, 9, rows),
+    }
     pq.write_table(pa.table(table), tmp_path / "people.parquet")
-    command = ["anatomize", str(tmp_path / "people.parquet"), "--sensitive", "job", "--memory-limit", "300MB", "--json"]
+    command = [
+        "anatomize",
+        str(tmp_path / "people.parquet"),
+        "--sensitive",
+        "job",
+        "--memory-limit",
+        "300MB",
+        "--json",
+    ]
     found = run_cli(*command, "--beta", "1/8", "--out", str(tmp_path / "out"))
     assert (found.code, found.err) == (0, "")
     document = found.json()
-    assert (document["engine"], document["settings"]["records"], document["recq"]) == ("duckdb", "disk", {})
+    assert (document["engine"], document["settings"]["records"], document["recq"]) == (
+        "duckdb",
+        "disk",
+        {},
+    )
     assert document["settings"]["chunks"] == 9
     assert "stayed on disk and was grouped in 9 chunks" in document["notes"][0]
     assert Fraction(document["levels"]["beta"]) <= Fraction(1, 8)
@@ -275,6 +366,6 @@ def test_a_memory_limit_groups_in_chunks(tmp_path: Path, monkeypatch: pytest.Mon
     refused = run_cli(*command, "--beta", "1/8", "--attack", "--dry-run")
     assert (refused.code, refused.err.count("\n")) == (2, 1)
     assert "neither attacks nor the error of queries" in refused.err
-    # With more memory, or none to keep to, it is one chunk.
+    # With more memory, or without a limit, it is one chunk.
     assert (DuckDBEngine(memory_limit="1GB").row_limit or 0) > rows
     assert DuckDBEngine().row_limit is None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""generalize() and what its release writes: the right rows, the right types, and nothing that was to be hidden."""
+"""generalize() and its written release: correct rows, correct types, and no hidden values."""
 
 from __future__ import annotations
 
@@ -18,15 +18,19 @@ import pytest
 import divulge as dv
 from divulge.api import generalize as api
 from tests.api.patients import PATIENTS, classes, patients
-from tests.publish.folders import names
+from tests.releases.folders import names
 
 
 def test_the_nine_patients_by_hand() -> None:
-    """Zip codes lose a digit and ages become ranges of 20: three classes of three, counted by hand."""
+    """Zip codes lose a digit and ages become ranges of 20: three classes of three by hand."""
     release = patients()
     assert release.plan.levels == {"zip": 1, "age": 2}
     rows = release.tables()["table"].to_pylist()
-    assert classes(rows) == {("4767*", "[20, 40)"): 3, ("4760*", "[20, 40)"): 3, ("4790*", "[40, 60)"): 3}
+    assert classes(rows) == {
+        ("4767*", "[20, 40)"): 3,
+        ("4760*", "[20, 40)"): 3,
+        ("4790*", "[40, 60)"): 3,
+    }
     assert Counter(row["disease"] for row in rows) == {"Heart": 5, "Cancer": 3, "Flu": 1}
     assert set(rows[0]) == {"zip", "age", "disease"}
     assert (release.before["k_anonymity"].value, release.after["k_anonymity"].value) == (1, 3)
@@ -34,8 +38,11 @@ def test_the_nine_patients_by_hand() -> None:
 
 
 @pytest.mark.parametrize("method", ["full-domain", "mondrian"])
-def test_the_table_goes_with_its_release(method: Any) -> None:
-    """At once, not when the garbage collector comes by: the DuckDB behind it may be large, and serves the next table."""
+def test_the_table_is_freed_with_its_release(method: Any) -> None:
+    """The table is freed at once, not by the garbage collector.
+
+    The DuckDB database behind it may be large, and serves the next table.
+    """
     gc.disable()
     try:
         release = patients(method=method)
@@ -46,7 +53,7 @@ def test_the_table_goes_with_its_release(method: Any) -> None:
         gc.enable()
 
 
-def test_the_policy_says_how_unless_it_is_told_otherwise() -> None:
+def test_the_policy_sets_the_method_unless_one_is_passed() -> None:
     people = pa.table({"zip": ["4761", "4762", "4791", "4792"]})
     kept = {"k_anonymity": 2, "method": "columns"}
     asked: tuple[dict[str, Any], ...] = ({}, {"method": "full-domain"})
@@ -59,10 +66,10 @@ def test_the_policy_says_how_unless_it_is_told_otherwise() -> None:
     assert published == [["*"] * 4, ["476*", "476*", "479*", "479*"]]
 
 
-def test_the_ground_of_a_search_serves_other_promises_without_being_counted_again(
+def test_a_search_with_other_requirements_reuses_the_counts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """As a slider asks: each answer is that of a search that counts for itself."""
+    """As with a slider: each result equals that of a search with its own counts."""
     table = dv.read(dv.datasets.patients(rows=800, seed=3))
     roles = dv.Policy.of(tomllib.loads(dv.datasets.POLICY)).roles
     asked: list[dict[str, Any]] = [
@@ -70,13 +77,17 @@ def test_the_ground_of_a_search_serves_other_promises_without_being_counted_agai
         {"k_anonymity": 2, "l_diversity": 2, "method": "mondrian"},
         {"entropy_leakage": 1.2, "k_anonymity": 3, "suppression": 0.05},
         {"k_anonymity": 9, "method": "columns"},
-        {"t_closeness": 0.3, "protect": [{"where": {"diagnosis": ["HIV"]}, "k_anonymity": 8}], "suppression": 0.2},
+        {
+            "t_closeness": 0.3,
+            "protect": [{"where": {"diagnosis": ["HIV"]}, "k_anonymity": 8}],
+            "suppression": 0.2,
+        },
     ]
     policies = [dv.Policy.of({**roles, **promises}) for promises in asked]
     apart = [dv.generalize(table, policy=policy) for policy in policies]
     fronts = [dv.tradeoff(table, "entropy_leakage", policy=policy) for policy in policies]
     ground = api.Groundwork.of(table, policies[0])
-    _ = ground.counted
+    _ = ground.measured_original
     monkeypatch.setattr(api, "count_original", None)
     for policy, release, front in [*zip(policies, apart, fronts, strict=True)] * 2:
         found = ground.release(policy)
@@ -86,13 +97,26 @@ def test_the_ground_of_a_search_serves_other_promises_without_being_counted_agai
         assert ground.tradeoff(policy, "entropy_leakage").to_dict() == front.to_dict()
 
 
-@pytest.mark.parametrize(("limit", "cells", "remembers"), [(None, None, True), ("300MB", 100_000, False)])
-def test_a_memory_limit_bounds_what_searches_remember(limit: str | None, cells: int | None, *, remembers: bool) -> None:
-    """Seventeen columns, kept or not, make 131,072 nodes over eight classes: 1,048,576 counts, and 300 MB leave room for a million."""
+@pytest.mark.parametrize(
+    ("limit", "cells", "remembers"), [(None, None, True), ("300MB", 100_000, False)]
+)
+def test_a_memory_limit_bounds_the_cache_of_searches(
+    limit: str | None, cells: int | None, *, remembers: bool
+) -> None:
+    """Seventeen columns, kept or not, make 131,072 nodes over eight classes.
+
+    These are 1,048,576 counts, and 300 MB leave capacity for a million.
+    """
     names = [f"column {place}" for place in range(17)]
-    rows = pa.table({name: [row >> place & 1 for row in range(8)] for place, name in enumerate(names)})
+    rows = pa.table(
+        {name: [row >> place & 1 for row in range(8)] for place, name in enumerate(names)}
+    )
     table = dv.read(rows, engine=dv.DuckDBEngine(memory_limit=limit))
-    policy = {"quasi_identifiers": names, "k_anonymity": 2, "hierarchies": {name: {"suppress": True} for name in names}}
+    policy = {
+        "quasi_identifiers": names,
+        "k_anonymity": 2,
+        "hierarchies": {name: {"suppress": True} for name in names},
+    }
     found = api.Groundwork.of(table, dv.Policy.of(policy)).rollup("full-domain")
     assert (found.cell_limit, found.lattice.size) == (cells, 131_072)
     assert (found.classes((0,) * 17) is found.classes((0,) * 17)) is remembers
@@ -100,29 +124,35 @@ def test_a_memory_limit_bounds_what_searches_remember(limit: str | None, cells: 
 
 def test_a_written_release(tmp_path: Path) -> None:
     folder = patients().write(tmp_path / "out")
-    assert names(folder) == ["manifest.json", "mapping", "table.parquet"]
-    private_files = ["age.csv", "manifest.json", "original.json", "rules.json", "types.json", "zip.csv"]
-    assert names(folder / "mapping") == private_files
-    assert "47677;4767*" in (folder / "mapping" / "zip.csv").read_text(encoding="utf-8").splitlines()
-    assert (folder / "mapping").stat().st_mode & 0o077 == 0
+    assert names(folder) == ["manifest.json", "table.parquet"]
+    private_folder = tmp_path / "out.private"
+    assert names(private_folder) == ["manifest.json", "mapping"]
+    private_files = ["age.csv", "original.json", "rules.json", "types.json", "zip.csv"]
+    assert names(private_folder / "mapping") == private_files
+    assert (
+        "47677;4767*"
+        in (private_folder / "mapping" / "zip.csv").read_text(encoding="utf-8").splitlines()
+    )
+    assert private_folder.stat().st_mode & 0o077 == 0
     assert classes(pq.read_table(folder / "table.parquet").to_pylist()) == classes(
         patients().tables()["table"].to_pylist()
     )
     public, private = (
-        json.loads((folder / name).read_text(encoding="utf-8")) for name in ("manifest.json", "mapping/manifest.json")
+        json.loads((part / "manifest.json").read_text(encoding="utf-8"))
+        for part in (folder, private_folder)
     )
     assert private["plan"]["levels"] == {"zip": 1, "age": 2}
     assert private["rows"] == {"original": 9, "published": 9}
     assert private["before"]["identity"]["k_anonymity"] == 1
     assert private["after"]["identity"]["k_anonymity"] == 3
     assert private["after"]["settings"]["prior"] == {"disease": "original"}
-    assert set(private["files"]) == {*private_files} - {"manifest.json"}
+    assert set(private["files"]) == {f"mapping/{name}" for name in private_files}
     assert (public["rows"], public["row_order"]) == (9, "shuffled with a secret")
     assert public["measured"]["identity"]["k_anonymity"] == 3
     assert set(public["files"]) == {"table.parquet"}
 
 
-def test_what_may_be_handed_out_holds_no_value_that_was_hidden(tmp_path: Path) -> None:
+def test_the_public_part_holds_no_hidden_value(tmp_path: Path) -> None:
     folder = patients().write(tmp_path / "out", format="csv")
     for name in ("table.csv", "manifest.json"):
         text = (folder / name).read_text(encoding="utf-8")
@@ -135,7 +165,7 @@ def test_unchanged_columns_keep_their_types(tmp_path: Path, kind: Any) -> None:
     table = PATIENTS.append_column("weight", pa.array([60.5, 70.25] * 4 + [80.0])).append_column(
         "ok", pa.array([True] * 9)
     )
-    release = patients(table=table, policy=dv.Policy(k_anonymity=1))
+    release = patients(table=table, policy=dv.Policy(uniques=1000))
     assert release.plan.levels == {"zip": 0, "age": 0}
     assert release.plain == ("weight", "ok")
     folder = release.write(tmp_path / "out", format=kind)
@@ -158,10 +188,12 @@ def test_the_kind_of_frame_that_went_in_comes_out() -> None:
     assert isinstance(patients().tables()["table"], pa.Table)
 
 
-def test_a_pandas_index_does_not_leave(tmp_path: Path) -> None:
+def test_a_pandas_index_is_not_published(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     names = PATIENTS.column("name").to_pylist()
-    frame = pandas.DataFrame(PATIENTS.drop_columns(["name"]).to_pydict(), index=pandas.Index(names, name="name"))
+    frame = pandas.DataFrame(
+        PATIENTS.drop_columns(["name"]).to_pydict(), index=pandas.Index(names, name="name")
+    )
     release = patients(table=frame, identifier=())
     assert list(release.tables()["table"].index) == list(range(9))
     content = (release.write(tmp_path / "out") / "table.parquet").read_bytes()
@@ -169,20 +201,29 @@ def test_a_pandas_index_does_not_leave(tmp_path: Path) -> None:
     assert pq.read_schema(tmp_path / "out" / "table.parquet").metadata is None
 
 
-def test_categories_that_no_row_has_any_more_do_not_leave(tmp_path: Path) -> None:
-    """A categorical column names all its categories, also one that nobody has and one whose only person was left out."""
+def test_categories_without_rows_are_not_published(tmp_path: Path) -> None:
+    """A categorical column lists all its categories.
+
+    One category is of no row, and the only person of another is suppressed.
+    """
     pandas = pytest.importorskip("pandas")
     kinds = ["mild", "severe", "unheard-of", "rare"]
     frame = pandas.DataFrame(
         {
-            "zip": pandas.Categorical(["1"] * 4 + ["2"] * 4 + ["3"], categories=["1", "2", "3", "4"]),
+            "zip": pandas.Categorical(
+                ["1"] * 4 + ["2"] * 4 + ["3"], categories=["1", "2", "3", "4"]
+            ),
             "disease": pandas.Categorical(["mild", "severe"] * 4 + ["rare"], categories=kinds),
         }
     )
     policy = dv.Policy(k_anonymity=4, suppression=0.2)
     release = dv.generalize(frame, policy=policy, quasi_identifiers="zip", sensitive="disease")
     assert release.plan.levels == {"zip": 0}
-    assert not [dtype for dtype in release.tables()["table"].dtypes if isinstance(dtype, pandas.CategoricalDtype)]
+    assert not [
+        dtype
+        for dtype in release.tables()["table"].dtypes
+        if isinstance(dtype, pandas.CategoricalDtype)
+    ]
     for kind in ("csv", "parquet", "arrow"):
         folder = release.write(tmp_path / kind, format=kind)
         for name in (f"table.{kind}", "manifest.json"):
@@ -197,11 +238,13 @@ def test_a_relation_of_a_foreign_connection() -> None:
     connection = duckdb.connect()
     connection.register("patients", PATIENTS)
     release = patients(table=connection.table("patients"))
-    assert classes(release.tables()["table"].to_pylist()) == classes(patients().tables()["table"].to_pylist())
+    assert classes(release.tables()["table"].to_pylist()) == classes(
+        patients().tables()["table"].to_pylist()
+    )
     assert connection.sql("SHOW TABLES").fetchall() == [("patients",)]
 
 
-def test_the_seed_fixes_the_order_and_is_said(tmp_path: Path) -> None:
+def test_the_seed_fixes_the_order_and_is_recorded(tmp_path: Path) -> None:
     one, two = (patients().write(tmp_path / str(i), seed=7, format="csv") for i in range(2))
     assert (one / "table.csv").read_bytes() == (two / "table.csv").read_bytes()
     manifest = json.loads((one / "manifest.json").read_text(encoding="utf-8"))

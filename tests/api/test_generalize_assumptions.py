@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Priors, background knowledge, orders, taxonomies and joint attributes hold for the release as they held for the search."""
+"""Priors, background knowledge, orders, taxonomies and joint attributes of the adversary.
+
+They apply to the release as to the search.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ import pytest
 
 import divulge as dv
 from divulge.policy import Policy
-from divulge.publish import GeneralizedRelease
+from divulge.releases import GeneralizedRelease, private_place
 from tests import oracle
 from tests.helpers import with_adversary
 
@@ -40,9 +43,11 @@ def decide(policy: Policy, *, sensitive: Any = "disease", **assumptions: Any) ->
 
 
 def verified(release: GeneralizedRelease, tmp_path: Path) -> dict[str, Any]:
-    """What the manifest says after the files were read back: the same numbers that were foretold."""
+    """Numbers of the manifest after the files were read back; they equal the predicted numbers."""
     folder = release.write(tmp_path / "out", format="csv")
-    manifest: dict[str, Any] = json.loads((folder / "mapping" / "manifest.json").read_text(encoding="utf-8"))
+    manifest: dict[str, Any] = json.loads(
+        (private_place(folder) / "manifest.json").read_text(encoding="utf-8")
+    )
     for attribute, scores in release.after.sensitive.items():
         for name, score in scores.items():
             assert manifest["after"]["sensitive"][attribute][name] == pytest.approx(
@@ -63,15 +68,21 @@ def test_a_given_prior_that_names_a_value_which_is_suppressed(tmp_path: Path) ->
     prior = {"flu": 0.4, "cold": 0.3, "hiv": 0.2, "rare": 0.1}
     release = decide(Policy(distribution_leakage=0.6, k_anonymity=2, suppression=0.2), prior=prior)
     assert release.plan.suppressed == 1
-    expected = oracle.sensitive(classes(release, "disease"), prior={name: round(p * 10) for name, p in prior.items()})
-    assert release.after["distribution_leakage"].value == pytest.approx(expected["distribution_leakage"][0])
+    expected = oracle.sensitive(
+        classes(release, "disease"), prior={name: round(p * 10) for name, p in prior.items()}
+    )
+    assert release.after["distribution_leakage"].value == pytest.approx(
+        expected["distribution_leakage"][0]
+    )
     assert release.after["distribution_leakage"].value <= 0.6
     assert verified(release, tmp_path)["after"]["settings"]["prior"] == {"disease": "given"}
 
 
 def test_background_knowledge(tmp_path: Path) -> None:
-    """Who knows that it is neither rare nor hiv looks at flu and cold alone."""
-    release = decide(Policy(alpha=0.7, k_anonymity=2, suppression=0.2), rule_out=["disease=hiv", "disease=rare"])
+    """An adversary who rules out rare and hiv only considers flu and cold."""
+    release = decide(
+        Policy(alpha=0.7, k_anonymity=2, suppression=0.2), rule_out=["disease=hiv", "disease=rare"]
+    )
     for members in classes(release, "disease"):
         known = Counter({name: n for name, n in members.items() if name in ("flu", "cold")})
         assert max(known.values()) / known.total() <= 0.7
@@ -85,12 +96,17 @@ def test_an_order_of_texts(tmp_path: Path) -> None:
     release = decide(policy, sensitive="grade", orders={"grade": ["low", "mid", "high"]})
     values = {"low": 0, "mid": 1, "high": 2}
     expected = oracle.sensitive(
-        [Counter({values[name]: n for name, n in members.items()}) for members in classes(release, "grade")],
+        [
+            Counter({values[name]: n for name, n in members.items()})
+            for members in classes(release, "grade")
+        ],
         prior=Counter(values[name] for name in ROWS.column("grade").to_pylist()),
         distance=oracle.ordered_distance,
     )
     assert release.after["t_closeness"].value == pytest.approx(expected["t_closeness"][0])
-    assert verified(release, tmp_path)["after"]["settings"]["ground_distance"] == {"grade": "ordered"}
+    assert verified(release, tmp_path)["after"]["settings"]["ground_distance"] == {
+        "grade": "ordered"
+    }
 
 
 def test_a_taxonomy(tmp_path: Path) -> None:
@@ -100,9 +116,13 @@ def test_a_taxonomy(tmp_path: Path) -> None:
         "hiv": ["other", "any"],
         "rare": ["other", "any"],
     }
-    release = decide(Policy(t_closeness=0.4, k_anonymity=2, suppression=0.2), taxonomies={"disease": tree})
+    release = decide(
+        Policy(t_closeness=0.4, k_anonymity=2, suppression=0.2), taxonomies={"disease": tree}
+    )
     assert release.after["t_closeness"].value <= 0.4
-    assert verified(release, tmp_path)["after"]["settings"]["ground_distance"] == {"disease": "hierarchical"}
+    assert verified(release, tmp_path)["after"]["settings"]["ground_distance"] == {
+        "disease": "hierarchical"
+    }
 
 
 def test_joint_attributes(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A prior that depends on columns, in every verb, against a recount in plain Python (Afifi et al. 2018, Definition 2).
+"""A prior that depends on columns, in every function, against a recount in plain Python.
 
-P(s | merged) = sum P(c, s) / sum P(c) over the combinations c that merge, also those that nobody in the table has.
+By Afifi et al. 2018, Definition 2: P(s | merged) = sum P(c, s) / sum P(c) over the combinations c
+that merge, including those that no person in the table has.
 """
 
 from __future__ import annotations
@@ -25,10 +26,19 @@ from divulge.policy import Promise
 
 VALUES = ("flu", "cold", "hiv")
 LABELS: dict[str, dict[str, list[str]]] = {
-    "age": {"20": ["<22", "*"], "21": ["<22", "*"], "22": [">=22", "*"], "23": [">=22", "*"], "24": [">=22", "*"]},
+    "age": {
+        "20": ["<22", "*"],
+        "21": ["<22", "*"],
+        "22": [">=22", "*"],
+        "23": [">=22", "*"],
+        "24": [">=22", "*"],
+    },
     "zip": {"11": ["1*", "*"], "12": ["1*", "*"], "21": ["2*", "*"], "22": ["2*", "*"]},
 }
-LEVELS = {column: {value: [value, *above] for value, above in rows.items()} for column, rows in LABELS.items()}
+LEVELS = {
+    column: {value: [value, *above] for value, above in rows.items()}
+    for column, rows in LABELS.items()
+}
 
 Key = tuple[str, ...]
 
@@ -60,7 +70,8 @@ class Case:
                 {
                     **dict(zip(self.conditions, key, strict=True)),
                     "disease": value,
-                    self.given_as: weight / (total if self.given_as == "joint" else sum(entry.values())),
+                    self.given_as: weight
+                    / (total if self.given_as == "joint" else sum(entry.values())),
                 }
                 for key, entry in self.joint.items()
                 for value, weight in entry.items()
@@ -69,17 +80,22 @@ class Case:
 
     @property
     def weights(self) -> dict[Key, dict[str, float]]:
-        """The joint probabilities; where only conditional ones are given, weighted by how many people have the key."""
+        """Joint probabilities.
+
+        If only conditional ones are passed, they are weighted by the number of people with the key.
+        """
         if self.given_as == "joint":
             return {key: dict(entry) for key, entry in self.joint.items()}
         people = Counter(tuple(row[name] for name in self.conditions) for row in self.rows)
         return {
-            key: {value: weight / sum(entry.values()) * people[key] for value, weight in entry.items()}
+            key: {
+                value: weight / sum(entry.values()) * people[key] for value, weight in entry.items()
+            }
             for key, entry in self.joint.items()
         }
 
     def prior(self, fits: Mapping[str, Any]) -> list[float]:
-        """P(disease | what is known): `fits` says of some columns whether a value is possible."""
+        """P(disease | known values): `fits` decides for some columns if a value is possible."""
         sums = dict.fromkeys(VALUES, 0.0)
         for key, entry in self.weights.items():
             known = dict(zip(self.conditions, key, strict=True))
@@ -101,7 +117,7 @@ def draw(seed: int) -> Case:
     ]
     rows += [{"age": "20", "zip": "11", "disease": value} for value in VALUES]
     conditions = chance.choice((("age",), ("zip",), ("age", "zip"), ("zip", "age")))
-    # Everybody of 24 years and everybody of 22 in zip 22 is known to the prior only.
+    # Age 24, and age 22 in zip 22, occur only in the prior.
     keys = itertools.product(*(LEVELS[name] for name in conditions))
     joint = {key: {value: chance.randint(1, 9) for value in VALUES} for key in keys}
     return Case(rows, conditions, joint, chance.choice(("joint", "probability")))
@@ -109,8 +125,15 @@ def draw(seed: int) -> Case:
 
 @pytest.fixture
 def seeds(request: pytest.FixtureRequest, *, quick: bool) -> Iterable[int]:
-    """Many in memory, where the recount is the question; few elsewhere, where one takes ten times as long, or a hundred times."""
-    place = request.node.callspec.params.get("engine", "memory") if hasattr(request.node, "callspec") else "memory"
+    """Many seeds in memory, where the recount is the question.
+
+    Few elsewhere, where one takes ten or a hundred times as long.
+    """
+    place = (
+        request.node.callspec.params.get("engine", "memory")
+        if hasattr(request.node, "callspec")
+        else "memory"
+    )
     return range(min({"memory": 60, "limit": 12, "spark": 2}[place], 12 if quick else 60))
 
 
@@ -123,7 +146,9 @@ def entropy(p: Iterable[float]) -> float:
 
 
 METRICS: dict[str, Callable[[Sequence[float], Sequence[float]], float]] = {
-    "distribution_leakage": lambda x, a: math.sqrt(sum((p - q) ** 2 for p, q in zip(x, a, strict=True))),
+    "distribution_leakage": lambda x, a: math.sqrt(
+        sum((p - q) ** 2 for p, q in zip(x, a, strict=True))
+    ),
     "entropy_leakage": lambda x, a: abs(entropy(a) - entropy(x)),
     "t_closeness": lambda x, a: sum(abs(p - q) for p, q in zip(x, a, strict=True)) / 2,
     "surprise": lambda x, a: sum(p * math.log2(p / q) for p, q in zip(x, a, strict=True) if p > 0),
@@ -146,19 +171,23 @@ def _is_under(levels: Mapping[str, int], column: str, label: str, value: str) ->
 
 
 def fitting(levels: Mapping[str, int], labels: Key) -> dict[str, Any]:
-    """For each column, which values have the label of a class."""
+    """Values that have the label of a class, for each column."""
     told = dict(zip(LEVELS, labels, strict=True))
     return {name: partial(_is_under, levels, name, told[name]) for name in LEVELS}
 
 
 def leak(
-    case: Case, metric: str, levels: Mapping[str, int], labels: Key, members: Sequence[Mapping[str, str]]
+    case: Case,
+    metric: str,
+    levels: Mapping[str, int],
+    labels: Key,
+    members: Sequence[Mapping[str, str]],
 ) -> float:
     return METRICS[metric](shares(members), case.prior(fitting(levels, labels)))
 
 
 def loss(case: Case, levels: Mapping[str, int], lost: Sequence[Mapping[str, str]]) -> float:
-    """ARX's, with every column's leaves as given."""
+    """The loss of ARX, with the leaves of every column as passed."""
     people, factors = len(case.rows), 1.0
     for column, rows in LEVELS.items():
         under = Counter(labels[levels[column]] for labels in rows.values())
@@ -172,17 +201,29 @@ def loss(case: Case, levels: Mapping[str, int], lost: Sequence[Mapping[str, str]
 NODES = [dict(zip(LEVELS, node, strict=True)) for node in itertools.product(range(3), repeat=2)]
 
 
-def best(case: Case, metric: str, bound: float, limit: int) -> tuple[dict[str, int], float, float] | None:
+def best(
+    case: Case, metric: str, bound: float, limit: int
+) -> tuple[dict[str, int], float, float] | None:
     """Levels, loss and leakage of the solution with the least loss, then the least levels."""
     found = []
     for levels in NODES:
         classes = classes_of(case, levels)
-        leaks = {labels: leak(case, metric, levels, labels, members) for labels, members in classes.items()}
+        leaks = {
+            labels: leak(case, metric, levels, labels, members)
+            for labels, members in classes.items()
+        }
         kept = [labels for labels, number in leaks.items() if number <= bound + 1e-9]
         lost = [row for labels, members in classes.items() if labels not in kept for row in members]
         if kept and len(lost) <= limit:
             cost = loss(case, levels, lost)
-            found.append((round(cost, 9), sum(levels.values()), tuple(levels.values()), max(leaks[k] for k in kept)))
+            found.append(
+                (
+                    round(cost, 9),
+                    sum(levels.values()),
+                    tuple(levels.values()),
+                    max(leaks[k] for k in kept),
+                )
+            )
     if not found:
         return None
     cost, _, node, worst = min(found)
@@ -190,7 +231,11 @@ def best(case: Case, metric: str, bound: float, limit: int) -> tuple[dict[str, i
 
 
 def asked(case: Case, **more: Any) -> dict[str, Any]:
-    roles = {"quasi_identifiers": ["age", "zip"], "sensitive": "disease", "adversary": case.adversary}
+    roles = {
+        "quasi_identifiers": ["age", "zip"],
+        "sensitive": "disease",
+        "adversary": case.adversary,
+    }
     return {**roles, "hierarchies": {name: {"rows": rows} for name, rows in LABELS.items()}, **more}
 
 
@@ -216,29 +261,47 @@ def test_the_best_release_under_a_joint_prior(engine: Any, seeds: Iterable[int])
         assert release.after.settings["prior"] == {"disease": "conditional"}
         told = "the joint probabilities" if case.given_as == "joint" else "the table's class sizes"
         assert release.after.settings["prior_weights"] == {"disease": told}
-        assert any("class sizes" in note for note in release.after.notes) == (case.given_as == "probability")
+        assert any("class sizes" in note for note in release.after.notes) == (
+            case.given_as == "probability"
+        )
     assert len(outcomes) == 2 or isinstance(engine, SparkEngine)
 
 
-def test_what_is_written_is_measured_with_the_same_prior(tmp_path: Any, engine: Any) -> None:
+def test_the_written_release_is_measured_with_the_same_prior(tmp_path: Any, engine: Any) -> None:
     case = draw(5)
     release = dv.generalize(
-        case.table, policy=dv.Policy(distribution_leakage=0.8, k_anonymity=2), **asked(case), engine=engine
+        case.table,
+        policy=dv.Policy(distribution_leakage=0.8, k_anonymity=2),
+        **asked(case),
+        engine=engine,
     )
     release.write(tmp_path / "release")
     assert (tmp_path / "release" / "manifest.json").is_file()
 
 
-def test_merging_can_leak_what_no_class_leaked() -> None:
-    """Each class is as she expects, and both together are not: a search that pruned by the coarser node would find nothing."""
+def test_merging_classes_can_increase_leakage() -> None:
+    """Each class is as the adversary expects, but both together are not.
+
+    A search that prunes by the node of higher levels would find nothing.
+    """
     rows = [("20", "flu")] * 3 + [("20", "cold")] + [("21", "flu")] + [("21", "cold")] * 3
     joint = {("20",): {"flu": 27 / 40, "cold": 9 / 40}, ("21",): {"flu": 1 / 40, "cold": 3 / 40}}
-    prior = [{"age": key[0], "disease": s, "joint": p} for key, entry in joint.items() for s, p in entry.items()]
+    prior = [
+        {"age": key[0], "disease": s, "joint": p}
+        for key, entry in joint.items()
+        for s, p in entry.items()
+    ]
     table = pa.table({"age": [age for age, _ in rows], "disease": [disease for _, disease in rows]})
-    roles: dict[str, Any] = {"quasi_identifiers": "age", "sensitive": "disease", "adversary": dv.Adversary(prior=prior)}
+    roles: dict[str, Any] = {
+        "quasi_identifiers": "age",
+        "sensitive": "disease",
+        "adversary": dv.Adversary(prior=prior),
+    }
     levels = {"age": {"rows": {"20": ["*"], "21": ["*"]}}}
     for metric in ("distribution_leakage", "t_closeness", "surprise", "entropy_leakage"):
-        release = dv.generalize(table, policy=dv.Policy([Promise.make(metric, 0.01)]), **roles, hierarchies=levels)
+        release = dv.generalize(
+            table, policy=dv.Policy([Promise.make(metric, 0.01)]), **roles, hierarchies=levels
+        )
         assert release.plan.levels == {"age": 0}
         assert release.after[metric].value == pytest.approx(0.0, abs=1e-9)
     points = dv.tradeoff(table, "distribution_leakage", **roles, hierarchies=levels).points
@@ -257,7 +320,10 @@ def test_the_front_under_a_joint_prior(engine: Any, seeds: Iterable[int]) -> Non
         assert front.settings["prior"] == {"disease": "conditional"}
         for point in front.points:
             classes = classes_of(case, point.levels)
-            worst = max(leak(case, "surprise", point.levels, labels, members) for labels, members in classes.items())
+            worst = max(
+                leak(case, "surprise", point.levels, labels, members)
+                for labels, members in classes.items()
+            )
             assert point.leakage == pytest.approx(worst), seed
 
 
@@ -267,14 +333,14 @@ def without(p: Sequence[float], value: str) -> list[float]:
 
 
 def ordered(x: Sequence[float], a: Sequence[float]) -> float:
-    """The earth mover's distance where neighbours are one step apart."""
+    """Earth mover's distance with adjacent values one step apart."""
     apart = itertools.accumulate(p - q for p, q in zip(x, a, strict=True))
     return sum(abs(step) for step in apart) / (len(VALUES) - 1)
 
 
 @pytest.mark.slow
 def test_with_an_order_or_with_a_value_ruled_out(seeds: Iterable[int]) -> None:
-    """The front again: what else is known of the adversary applies to the merged prior as to any other."""
+    """The Pareto front again: other settings of the adversary apply to the merged prior too."""
     for seed in list(seeds)[:40]:
         case = draw(seed)
         told = asked(case)
@@ -289,7 +355,8 @@ def test_with_an_order_or_with_a_value_ruled_out(seeds: Iterable[int]) -> None:
         for point in dv.tradeoff(case.table, "surprise", **told).points:
             leaks = [
                 METRICS["surprise"](
-                    without(shares(members), "flu"), without(case.prior(fitting(point.levels, labels)), "flu")
+                    without(shares(members), "flu"),
+                    without(case.prior(fitting(point.levels, labels)), "flu"),
                 )
                 for labels, members in classes_of(case, point.levels).items()
                 if any(row["disease"] != "flu" for row in members)
@@ -309,12 +376,18 @@ def test_chosen_values_are_protected_from_the_merged_prior(seeds: Iterable[int])
                 x, a = shares(members)[2], case.prior(fitting(levels, labels))[2]
                 leaks.append(METRICS["surprise"]([x, 1 - x], [a, 1 - a]))
             if max(leaks) <= 0.2 + 1e-9:
-                found.append((round(loss(case, levels, []), 9), sum(levels.values()), tuple(levels.values())))
+                found.append(
+                    (round(loss(case, levels, []), 9), sum(levels.values()), tuple(levels.values()))
+                )
         if not found:
             with pytest.raises(Infeasible):
-                dv.generalize(case.table, policy=dv.Policy(), protections=[protection], **asked(case))
+                dv.generalize(
+                    case.table, policy=dv.Policy(), protections=[protection], **asked(case)
+                )
             continue
-        release = dv.generalize(case.table, policy=dv.Policy(), protections=[protection], **asked(case))
+        release = dv.generalize(
+            case.table, policy=dv.Policy(), protections=[protection], **asked(case)
+        )
         assert tuple(release.plan.levels.values()) == min(found)[2], seed
         assert release.verdict.holds
 
@@ -326,18 +399,22 @@ def _between(ends: Sequence[int], age: str) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["mondrian", "relaxed-mondrian"])
 def test_boxes_under_a_joint_prior(engine: Any, method: Any, seeds: Iterable[int]) -> None:
-    """A label [20, 22] stands for everybody between, whoever is in the box."""
+    """A label [20, 22] stands for all ages between, even for those that are not in the box."""
     for seed in seeds:
         case = draw(seed)
         ages, zips = sorted(int(row["age"]) for row in case.rows), {row["zip"] for row in case.rows}
         everybody = {"age": partial(_between, ages), "zip": zips.__contains__}
         whole = METRICS["t_closeness"](shares(case.rows), case.prior(everybody))
-        kept: dict[str, Any] = {"policy": dv.Policy(k_anonymity=2, t_closeness=max(whole, 0.4) + 1e-6)}
+        kept: dict[str, Any] = {
+            "policy": dv.Policy(k_anonymity=2, t_closeness=max(whole, 0.4) + 1e-6)
+        }
         if method == "relaxed-mondrian":
             with pytest.raises(BadInput, match="t_closeness of disease"):
                 dv.generalize(case.table, **kept, method=method, **asked(case, hierarchies=None))
             kept = {"policy": dv.Policy(k_anonymity=2)}
-        release = dv.generalize(case.table, **kept, method=method, **asked(case, hierarchies=None), engine=engine)
+        release = dv.generalize(
+            case.table, **kept, method=method, **asked(case, hierarchies=None), engine=engine
+        )
         found = release.after.contingency
         for number in range(len(found)):
             key = {name: str(label) for name, label in found.class_key(number).items()}
@@ -347,7 +424,10 @@ def test_boxes_under_a_joint_prior(engine: Any, method: Any, seeds: Iterable[int
             inside = found.cells["disease"].of_class(number)
             total = sum(inside.values())
             labels = found.cells["disease"].domain.labels
-            x = [inside.get(labels.index(value), 0.0) / total if value in labels else 0.0 for value in VALUES]
+            x = [
+                inside.get(labels.index(value), 0.0) / total if value in labels else 0.0
+                for value in VALUES
+            ]
             belief = release.after.beliefs["disease"]
             expected = METRICS["distribution_leakage"](x, case.prior(fits))
             assert _leak_of(release.after, number) == pytest.approx(expected), (seed, key)
@@ -372,17 +452,25 @@ def test_rankings_under_a_joint_prior(engine: Any, seeds: Iterable[int]) -> None
                 worst = max(
                     METRICS[metric](
                         shares(members),
-                        case.prior({name: value.__eq__ for name, value in zip(found.columns, key, strict=True)}),
+                        case.prior(
+                            {
+                                name: value.__eq__
+                                for name, value in zip(found.columns, key, strict=True)
+                            }
+                        ),
                     )
                     for key, members in groups.items()
                 )
-                assert found.sensitive["disease"][metric] == pytest.approx(worst), (seed, found.columns)
+                assert found.sensitive["disease"][metric] == pytest.approx(worst), (
+                    seed,
+                    found.columns,
+                )
         assert ranking.settings["prior"] == {"disease": "conditional"}
         assert bool(ranking.notes) == (case.given_as == "probability")
 
 
 def test_cut_points_under_a_joint_prior(*, quick: bool) -> None:
-    """All divisions of the ages, one by one; an age that nobody has goes with the one before it."""
+    """All divisions of the ages; an age that does not occur goes with the one before it."""
     compared = 0
     for seed in range(50 if quick else 200):
         case = draw(seed)
@@ -392,11 +480,19 @@ def test_cut_points_under_a_joint_prior(*, quick: bool) -> None:
         ages = sorted({row["age"] for row in case.rows})
         promise = dv.Policy(distribution_leakage=0.45)
         divisions = []
-        for cuts in itertools.chain.from_iterable(itertools.combinations(ages[1:], size) for size in range(len(ages))):
+        for cuts in itertools.chain.from_iterable(
+            itertools.combinations(ages[1:], size) for size in range(len(ages))
+        ):
             lows = [ages[0], *cuts]
             highs = [*cuts, "99"]
-            ranges = [("0" if i == 0 else low, high) for i, (low, high) in enumerate(zip(lows, highs, strict=True))]
-            members = [[row for row in case.rows if int(low) <= int(row["age"]) < int(high)] for low, high in ranges]
+            ranges = [
+                ("0" if i == 0 else low, high)
+                for i, (low, high) in enumerate(zip(lows, highs, strict=True))
+            ]
+            members = [
+                [row for row in case.rows if int(low) <= int(row["age"]) < int(high)]
+                for low, high in ranges
+            ]
             leaks = [
                 METRICS["distribution_leakage"](
                     shares(some), case.prior({"age": partial(_between, [int(low), int(high) - 1])})
@@ -416,8 +512,11 @@ def test_cut_points_under_a_joint_prior(*, quick: bool) -> None:
     assert compared > (5 if quick else 30)
 
 
-def test_boxes_of_nobody_say_so() -> None:
-    """Even everybody together is not as she expects, so no cut is tried: an answer, not a crash."""
+def test_infeasible_boxes_are_reported() -> None:
+    """Even the whole table is not as the adversary expects, so no cut is tried.
+
+    The result is an answer, not a crash.
+    """
     table = pa.table({"age": [20, 21, 22, 23], "disease": ["flu", "flu", "flu", "cold"]})
     her = dv.Adversary(prior={"flu": 0.1, "cold": 0.9})
     roles: dict[str, Any] = {"quasi_identifiers": "age", "sensitive": "disease", "adversary": her}
@@ -425,8 +524,11 @@ def test_boxes_of_nobody_say_so() -> None:
         dv.generalize(table, policy=dv.Policy(t_closeness=0.2), method="mondrian", **roles)
 
 
-def test_a_rule_has_a_place_for_values_that_only_the_prior_knows() -> None:
-    """Nobody is 21 or 23; [20, 22) still stands for 20 and 21, in levels and in boxes, and the loss counts only whom there is."""
+def test_a_rule_labels_values_that_occur_only_in_the_prior() -> None:
+    """No person is 21 or 23; [20, 22) still stands for 20 and 21, in levels and in boxes.
+
+    The loss counts only ages that occur.
+    """
     table = pa.table({"age": [20, 20, 22, 22], "disease": ["flu", "cold", "flu", "cold"]})
     joint = {20: (2, 2), 21: (6, 2), 22: (1, 1), 23: (1, 5)}
     prior = [
@@ -434,14 +536,27 @@ def test_a_rule_has_a_place_for_values_that_only_the_prior_knows() -> None:
         for age, weights in joint.items()
         for value, weight in zip(("flu", "cold"), weights, strict=True)
     ]
-    roles: dict[str, Any] = {"quasi_identifiers": "age", "sensitive": "disease", "adversary": dv.Adversary(prior=prior)}
+    roles: dict[str, Any] = {
+        "quasi_identifiers": "age",
+        "sensitive": "disease",
+        "adversary": dv.Adversary(prior=prior),
+    }
     levels = {"age": {"intervals": [2]}}
     points = dv.tradeoff(table, "t_closeness", **roles, hierarchies=levels).points
-    plain = dv.tradeoff(table, "t_closeness", **(roles | {"adversary": None}), hierarchies=levels).points
+    plain = dv.tradeoff(
+        table, "t_closeness", **(roles | {"adversary": None}), hierarchies=levels
+    ).points
     assert [point.value for point in points] == [point.value for point in plain]
-    # Half have flu: she expected 8 of 12 of those under 22, 2 of 8 of the others, and 10 of 20 of all.
-    assert {point.levels["age"]: pytest.approx(point.leakage) for point in points} == {0: 0.0, 1: 1 / 4, 2: 0.0}
-    boxes = dv.generalize(table, policy=dv.Policy(k_anonymity=2), method="mondrian", **roles, hierarchies=levels)
+    # Half have flu. The adversary expected 8 of 12 of those under 22, 2 of 8 of the others, and 10
+    # of 20 of all.
+    assert {point.levels["age"]: pytest.approx(point.leakage) for point in points} == {
+        0: 0.0,
+        1: 1 / 4,
+        2: 0.0,
+    }
+    boxes = dv.generalize(
+        table, policy=dv.Policy(k_anonymity=2), method="mondrian", **roles, hierarchies=levels
+    )
     assert boxes.after["t_closeness"].value == pytest.approx(0.0)  # cut down to the ages themselves
     ends = dv.generalize(table, policy=dv.Policy(k_anonymity=3), method="mondrian", **roles)
     assert ends.after.contingency.class_key(0) == {"age": "[20, 22]"}

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rank and growing: every number of every combination against the brute-force oracle, on each way of counting; pruning loses nothing."""
+"""rank and growing: numbers of every combination against the brute-force oracle.
+
+All methods of counting are tested, and pruning loses nothing.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +19,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import divulge as dv
-from divulge.count import Domain
+from divulge.counting import Domain, EncodedColumn
 from divulge.engines import DuckDBEngine, Engine
 from divulge.errors import BadInput
-from divulge.ranking import from_counts as rolled_up
-from divulge.ranking.distinct_rows import Coded, CubeCounter, DistinctRows, cover
-from divulge.table import Table, read
+from divulge.ranking import rollup as rolled_up
+from divulge.ranking.distinct_rows import CubeCounter, DistinctRows, choose_cubes
+from divulge.sources import Table, read
 from tests import oracle
+from tests.generalization import drawn
+from tests.generalization import oracle as search_oracle
 from tests.helpers import run_cli
-from tests.search import drawn
-from tests.search import oracle as search_oracle
 
 ENGINE = DuckDBEngine(threads=1)
 NAMES = ("a", "b", "c", "d")
@@ -43,7 +46,8 @@ TABLES = st.lists(
     min_size=1,
     max_size=25,
 )
-# Each way to a combination's counts: a shared cube, a cube of its own, refined classes with a dense table, the same cell by cell.
+# Methods of counting a combination: a shared cube, a cube of its own, refined classes with a dense
+# table, and refined classes cell by cell.
 WAYS = {
     "shared cubes": {},
     "own cubes": {"_SMALLEST_CUBE": 1, "_SHARED_CELLS": 1, "_CELLS_PER_ENTRY": 10**6},
@@ -60,21 +64,34 @@ def way(name: str) -> Iterator[None]:
 
 
 def table_of(rows: Sequence[Mapping[str, Any]]) -> Table:
-    types = {"a": pa.string(), "b": pa.int64(), "c": pa.bool_(), "d": pa.int64(), "s": pa.string(), "t": pa.int64()}
+    types = {
+        "a": pa.string(),
+        "b": pa.int64(),
+        "c": pa.bool_(),
+        "d": pa.int64(),
+        "s": pa.string(),
+        "t": pa.int64(),
+    }
     return read(
-        pa.table({name: pa.array([row[name] for row in rows], type_) for name, type_ in types.items()}), engine=ENGINE
+        pa.table(
+            {name: pa.array([row[name] for row in rows], type_) for name, type_ in types.items()}
+        ),
+        engine=ENGINE,
     )
 
 
 def check(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], found: Any) -> None:
-    """Hold the numbers of one combination against the definitions."""
+    """Compare the numbers of one combination with the definitions."""
     expected = oracle.identity(rows, columns)
     classes = [len(members) for members in oracle.group(rows, columns)]
     pairs = len(rows) * (len(rows) - 1)
     told_apart = 1 - sum(size * (size - 1) for size in classes) / pairs if pairs else 0.0
     assert found.identity == pytest.approx(
-        {name: expected[name][0] for name in ("k_anonymity", "classes", "uniques", "discrimination_rate", "itpr")}
-        # The best guess whose record it is: of each class one of its people.
+        {
+            name: expected[name][0]
+            for name in ("k_anonymity", "classes", "uniques", "discrimination_rate", "itpr")
+        }
+        # The best guess of the person of a record: one of the people of the class.
         | {"posterior_vulnerability": len(classes) / len(rows)}
         | {"distinction": len(classes) / len(rows), "separation": told_apart},
         abs=1e-9,
@@ -90,9 +107,13 @@ def check(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], found: Any)
 @pytest.mark.parametrize("name", WAYS)
 @settings(deadline=None, max_examples=15)
 @given(rows=TABLES)
-def test_every_combination_has_the_numbers_of_its_definition(name: str, rows: list[dict[str, Any]]) -> None:
+def test_every_combination_has_the_numbers_of_its_definition(
+    name: str, rows: list[dict[str, Any]]
+) -> None:
     with way(name):
-        found = dv.rank(table_of(rows), quasi_identifiers=NAMES, sensitive=["s", "t"], sets=[["d", "a"]])
+        found = dv.rank(
+            table_of(rows), quasi_identifiers=NAMES, sensitive=["s", "t"], sets=[["d", "a"]]
+        )
     assert found.rows == len(rows)
     assert [item.columns for item in found.sets] == [("d", "a")]
     assert sorted(item.columns for item in found.combinations) == sorted(
@@ -110,12 +131,18 @@ def test_every_combination_has_the_numbers_of_its_definition(name: str, rows: li
 @pytest.mark.parametrize("name", WAYS)
 @settings(deadline=None, max_examples=15)
 @given(rows=TABLES, every=st.integers(1, 5))
-def test_growing_sets_have_the_numbers_of_their_definition(name: str, rows: list[dict[str, Any]], every: int) -> None:
+def test_growing_sets_have_the_numbers_of_their_definition(
+    name: str, rows: list[dict[str, Any]], every: int
+) -> None:
     with way(name):
-        found = dv.growing(table_of(rows), quasi_identifiers=NAMES, sensitive=["s", "t"], every=every)
+        found = dv.growing(
+            table_of(rows), quasi_identifiers=NAMES, sensitive=["s", "t"], every=every
+        )
         identity_only = dv.growing(table_of(rows), quasi_identifiers=NAMES, every=every)
     assert found.rows == len(rows)
-    assert [step.n for step in found.steps] == [n for n in (1, 2, 3, 4) if n in (1, 4) or n % every == 0]
+    assert [step.n for step in found.steps] == [
+        n for n in (1, 2, 3, 4) if n in (1, 4) or n % every == 0
+    ]
     for item in (*found.alone, *identity_only.alone):
         check(rows, item.columns, item)
     for step in (*found.steps, *identity_only.steps):
@@ -125,26 +152,46 @@ def test_growing_sets_have_the_numbers_of_their_definition(name: str, rows: list
 
 @settings(deadline=None, max_examples=25)
 @given(rows=TABLES, threshold=st.floats(0, 1))
-def test_pruning_keeps_the_smallest_combinations(rows: list[dict[str, Any]], threshold: float) -> None:
+def test_pruning_keeps_the_smallest_combinations(
+    rows: list[dict[str, Any]], threshold: float
+) -> None:
     everything = dv.rank(table_of(rows), quasi_identifiers=NAMES, up_to=4, threshold=threshold)
-    pruned = dv.rank(table_of(rows), quasi_identifiers=NAMES, up_to=4, threshold=threshold, prune=True)
+    pruned = dv.rank(
+        table_of(rows), quasi_identifiers=NAMES, up_to=4, threshold=threshold, prune=True
+    )
     assert pruned.pruned is not None
-    assert [item.columns for item in pruned.smallest] == [item.columns for item in everything.smallest]
-    assert [item.rate for item in pruned.smallest] == pytest.approx([item.rate for item in everything.smallest])
+    assert [item.columns for item in pruned.smallest] == [
+        item.columns for item in everything.smallest
+    ]
+    assert [item.rate for item in pruned.smallest] == pytest.approx(
+        [item.rate for item in everything.smallest]
+    )
     left_out = pruned.pruned.hold_a_smaller_one + pruned.pruned.cannot_reach
     assert len(pruned.combinations) + left_out == len(everything.combinations) == 15
-    assert [item.attribute for item in pruned.attributes] == [item.attribute for item in everything.attributes]
+    assert [item.attribute for item in pruned.attributes] == [
+        item.attribute for item in everything.attributes
+    ]
 
 
 def test_pruning_by_both_bounds() -> None:
-    """B is a and c together, and d is constant: by hand, {b} identifies, and {a, d} cannot reach what a and d have together."""
+    """Column b is a and c together, and d is constant.
+
+    By hand: {b} identifies, and {a, d} cannot reach the bits of a and d together.
+    """
     rows = [{"a": i % 2, "b": i, "c": i // 2, "d": 0} for i in range(8)]
     table = pa.Table.from_pylist(rows)
     found = dv.rank(table, quasi_identifiers=list("abcd"), threshold=0.9, prune=True)
-    # Counted: four single columns; of the pairs only a+c can reach 3 bits (1 + 2), the others with d cannot.
-    assert sorted(item.columns for item in found.combinations) == [("a",), ("a", "c"), ("b",), ("c",), ("d",)]
+    # Counted: four single columns. Of the pairs only a+c can reach 3 bits (1 + 2); the others, with
+    # d, cannot.
+    assert sorted(item.columns for item in found.combinations) == [
+        ("a",),
+        ("a", "c"),
+        ("b",),
+        ("c",),
+        ("d",),
+    ]
     assert [item.columns for item in found.smallest] == [("b",), ("a", "c")]
-    # a+b, b+c, b+d and all four triples hold b or a+c; a+d and c+d cannot reach the threshold.
+    # a+b, b+c, b+d and all four triples contain b or a+c; a+d and c+d cannot reach the threshold.
     assert found.to_dict()["pruned"] == {"hold_a_smaller_one": 7, "cannot_reach": 2}
     with pytest.raises(BadInput, match="several rows"):
         dv.rank(table, quasi_identifiers=["a"], person="b", prune=True)
@@ -153,24 +200,30 @@ def test_pruning_by_both_bounds() -> None:
 def test_cubes_cover_every_combination_once_and_stay_small() -> None:
     values = {f"c{i}": 2 + i for i in range(12)}
     wanted = [names for size in (1, 2, 3) for names in itertools.combinations(values, size)]
-    plan = cover(wanted, values, shared=2_000, own=1_000)
+    plan = choose_cubes(wanted, values, shared=2_000, cell_limit=1_000)
     taken = [names for parts in plan.values() for names in parts]
-    assert sorted(taken) == sorted(names for names in wanted if np.prod([values[name] for name in names]) <= 2_000)
+    assert sorted(taken) == sorted(
+        names for names in wanted if np.prod([values[name] for name in names]) <= 2_000
+    )
     assert len(taken) == len(set(taken))
     for cube, parts in plan.items():
         assert np.prod([values[name] for name in cube]) <= 2_000
         assert all(set(names) <= set(cube) for names in parts)
-    # Sharing is the point: far fewer cubes than combinations.
+    # Sharing makes far fewer cubes than combinations.
     assert len(plan) < len(taken) / 2
 
 
 @pytest.mark.parametrize("attribute", [None, "t"])
 def test_cubes_share_the_beginning_of_their_keys(attribute: str | None) -> None:
-    """In any order of cubes, also where one begins another."""
-    rows = [{name: (i * i + i // 3) % (3 + place) for place, name in enumerate("abct")} for i in range(50)]
+    """Any order of cubes works, even if one cube's keys begin with another's."""
+    rows = [
+        {name: (i * i + i // 3) % (3 + place) for place, name in enumerate("abct")}
+        for i in range(50)
+    ]
     columns = {
-        name: Coded(
-            Domain(name, pa.array(range(3 + place)), "number"), np.array([row[name] for row in rows], dtype=np.int32)
+        name: EncodedColumn(
+            Domain(name, pa.array(range(3 + place)), "number"),
+            np.array([row[name] for row in rows], dtype=np.int32),
         )
         for place, name in enumerate("abct")
     }
@@ -179,13 +232,19 @@ def test_cubes_share_the_beginning_of_their_keys(attribute: str | None) -> None:
     counter = CubeCounter.of(entries, "abc", None if attribute is None else columns[attribute])
     for names, cube in zip(asked, counter.count(asked), strict=True):
         assert cube.names == names
-        expected = Counter((row[attribute] if attribute else 0, *(row[name] for name in cube.names)) for row in rows)
+        expected = Counter(
+            (row[attribute] if attribute else 0, *(row[name] for name in cube.names))
+            for row in rows
+        )
         assert {place: int(cube.counts[place]) for place in expected} == dict(expected)
         assert cube.counts.sum() == 50
 
 
 def test_a_wide_table_of_text() -> None:
-    """40 columns of which each splits what is there in two: after n of them there are 2^n classes, until all 64 rows are alone."""
+    """Each of 40 columns splits the classes in two.
+
+    After n columns there are 2^n classes, until all 64 rows are unique.
+    """
     rows = [{f"q{i:02}": f"v{row >> i & 1}" for i in range(40)} for row in range(64)]
     found = dv.growing(pa.Table.from_pylist(rows), quasi_identifiers="q*")
     assert [step.identity["classes"] for step in found.steps] == [2, 4, 8, 16, 32, *[64] * 35]
@@ -199,24 +258,36 @@ def test_nulls_can_be_dropped() -> None:
     table = pa.table({"a": [1, 1, 2, None], "b": ["x", "y", None, "y"]})
     kept = dv.growing(table, quasi_identifiers=["a", "b"], nulls="drop")
     assert (kept.rows, [step.identity["classes"] for step in kept.steps]) == (2, [1, 2])
-    assert dv.rank(table, quasi_identifiers=["a", "b"], adversary=dv.Adversary(nulls="drop")).rows == 2
+    assert (
+        dv.rank(table, quasi_identifiers=["a", "b"], adversary=dv.Adversary(nulls="drop")).rows == 2
+    )
 
 
-def test_progress_is_told() -> None:
+def test_progress_is_reported() -> None:
     table = pa.table({"a": [1, 2], "b": [1, 1], "c": [3, 4]})
     heard: list[tuple[int, int]] = []
-    dv.rank(table, quasi_identifiers=list("abc"), progress=lambda done, total: heard.append((done, total)))
+    dv.rank(
+        table,
+        quasi_identifiers=list("abc"),
+        progress=lambda done, total: heard.append((done, total)),
+    )
     assert heard == [(n, 7) for n in range(1, 8)]
     heard.clear()
-    dv.growing(table, quasi_identifiers=list("abc"), progress=lambda done, total: heard.append((done, total)))
+    dv.growing(
+        table,
+        quasi_identifiers=list("abc"),
+        progress=lambda done, total: heard.append((done, total)),
+    )
     assert heard == [(1, 3), (2, 3), (3, 3)]
 
 
 def test_the_commands(tmp_path: Any) -> None:
     path = tmp_path / "people.csv"
     path.write_text("sex,zip,disease\nf,1,flu\nf,2,flu\nm,3,flu\nm,3,cold\n", encoding="utf-8")
-    document = run_cli("rank", str(path), "--qi", "sex,zip", "--sensitive", "disease", "--growing", "--json").json()
-    # Four people; sex halves them, so 2 * (1/2) * 1 bit of 2 is left; zip 1 and 2 stand alone.
+    document = run_cli(
+        "rank", str(path), "--qi", "sex,zip", "--sensitive", "disease", "--growing", "--json"
+    ).json()
+    # Four people; sex halves them, so 2 * (1/2) * 1 bit of 2 is left; zip 1 and 2 are unique.
     assert [step["identity"]["itpr"] for step in document["steps"]] == pytest.approx([0.5, 1.0])
     assert [item["columns"] for item in document["alone"]] == [["sex"], ["zip"]]
     assert document["steps"][1]["sensitive"]["disease"]["itpr"] == pytest.approx(1.0)
@@ -232,32 +303,53 @@ def test_the_commands(tmp_path: Any) -> None:
 @pytest.mark.parametrize("engine", ["memory", "limit", "spark", "spark collected"], indirect=True)
 def test_growing_on_every_engine(engine: Engine) -> None:
     rows = [
-        {"a": i % 3, "b": None if i % 5 == 0 else f"b{i % 4}", "c": i % 7 == 0, "s": f"d{i * i % 6}"} for i in range(40)
+        {
+            "a": i % 3,
+            "b": None if i % 5 == 0 else f"b{i % 4}",
+            "c": i % 7 == 0,
+            "s": f"d{i * i % 6}",
+        }
+        for i in range(40)
     ]
     table = pa.Table.from_pylist(rows)
     found = dv.growing(table, quasi_identifiers=list("abc"), sensitive="s", engine=engine)
-    assert (found.settings["engine"], found.rows, [step.n for step in found.steps]) == (engine.name, 40, [1, 2, 3])
+    assert (found.settings["engine"], found.rows, [step.n for step in found.steps]) == (
+        engine.name,
+        40,
+        [1, 2, 3],
+    )
     for item in found.alone:
         check(rows, item.columns, item)
     for step in found.steps:
         check(rows, list("abc")[: step.n], step)
 
 
-# --- sets that are made coarser first (Afifi et al. 2018, Fig. 4) -----------------------------------------------------
+# --- sets that are generalized first (Afifi et al. 2018, Fig. 4) ----------------------------------
 PAIRS = (("zip", "age"), ("sex", "zip"), ("age", "sex"))
 
 
 @given(drawn.tables(least=4), st.sampled_from([0.0, 0.3]))
 @settings(max_examples=25, deadline=None)
-def test_each_set_is_made_coarser_and_then_measured(rows: list[dict[str, Any]], suppression: float) -> None:
+def test_each_set_is_generalized_and_then_measured(
+    rows: list[dict[str, Any]], suppression: float
+) -> None:
     """Levels, classes and leakages against every node, row by row."""
     policy = dv.Policy(k_anonymity=2, entropy_leakage=1.0, suppression=suppression)
     roles: dict[str, Any] = {"quasi_identifiers": ["zip", "age", "sex"], "sensitive": "disease"}
-    found = dv.rank(drawn.arrow(rows), **roles, sets=PAIRS, policy=policy, hierarchies=drawn.HIERARCHIES, engine=ENGINE)
+    found = dv.rank(
+        drawn.arrow(rows),
+        **roles,
+        sets=PAIRS,
+        policy=policy,
+        hierarchies=drawn.HIERARCHIES,
+        engine=ENGINE,
+    )
     assert [item.columns for item in found.anonymized] == [*PAIRS]
     prior = Counter(row["disease"] for row in rows)
     for item in found.anonymized:
-        world = search_oracle.World(rows, {name: drawn.TAXONOMIES[name] for name in item.columns}, "disease")
+        world = search_oracle.World(
+            rows, {name: drawn.TAXONOMIES[name] for name in item.columns}, "disease"
+        )
         best = search_oracle.best(world, policy.promises, suppression, "loss")
         if best is None:
             assert (item.numbers, item.classes, bool(item.obstacle)) == (None, (), True)
@@ -272,23 +364,40 @@ def test_each_set_is_made_coarser_and_then_measured(rows: list[dict[str, Any]], 
         assert item.suppressed == len(published.suppressed)
         keys = [tuple(members[0][name] for name in item.columns) for members in classes]
         by_key = {tuple(map(_text, one.values.values())): one for one in item.classes}
-        assert {key: one.people for key, one in by_key.items()} == dict(zip(keys, map(len, classes), strict=True))
+        assert {key: one.people for key, one in by_key.items()} == dict(
+            zip(keys, map(len, classes), strict=True)
+        )
         for name in ("distribution_leakage", "entropy_leakage"):
             expected = dict(zip(keys, told[name][1] or [], strict=True))
             measured = {key: one.sensitive["disease"][name] for key, one in by_key.items()}
             assert measured == pytest.approx(expected, abs=1e-9)
             assert item.numbers is not None
-            assert item.numbers.sensitive["disease"][name] == pytest.approx(max(expected.values()), abs=1e-9)
+            assert item.numbers.sensitive["disease"][name] == pytest.approx(
+                max(expected.values()), abs=1e-9
+            )
 
 
 def _text(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
-def test_sets_that_are_made_coarser_are_told_everywhere() -> None:
-    """Two of each zip code and one of each age: zip alone keeps k = 2 as it is; with age something must go."""
-    people = pa.table({"zip": list("1122"), "age": ["20", "30", "20", "40"], "disease": ["flu", "cold", "flu", "HIV"]})
-    asked: dict[str, Any] = {"quasi_identifiers": ["zip", "age"], "sensitive": "disease", "policy": {"k_anonymity": 2}}
+def test_generalized_sets_are_reported_in_every_output() -> None:
+    """Two people of each zip code and one of each age: zip by itself meets k = 2 unchanged.
+
+    With age something must be generalized.
+    """
+    people = pa.table(
+        {
+            "zip": list("1122"),
+            "age": ["20", "30", "20", "40"],
+            "disease": ["flu", "cold", "flu", "HIV"],
+        }
+    )
+    asked: dict[str, Any] = {
+        "quasi_identifiers": ["zip", "age"],
+        "sensitive": "disease",
+        "policy": {"k_anonymity": 2},
+    }
     levels = {"zip": {"suppress": True}, "age": {"suppress": True}}
     found = dv.rank(people, **asked, sets=[["zip"], ["zip", "age"]], hierarchies=levels)
     alone, both = found.anonymized
@@ -307,7 +416,12 @@ def test_sets_that_are_made_coarser_are_told_everywhere() -> None:
     assert document["settings"]["promises"] == ["k_anonymity >= 2"]
     drawing = found.chart().to_dict()
     shown = drawing["datasets"][drawing["vconcat"][0]["data"]["name"]]
-    assert [(row["class"], row["people"]) for row in shown] == [("1", 2), ("2", 2), ("1, *", 2), ("2, *", 2)]
+    assert [(row["class"], row["people"]) for row in shown] == [
+        ("1", 2),
+        ("2", 2),
+        ("1, *", 2),
+        ("2, *", 2),
+    ]
     assert "zip + age: 2 classes" in str(found)
     nothing = dv.rank(people, **asked | {"policy": {"k_anonymity": 9}}, sets=[["zip"]])
     assert "k_anonymity" in nothing.anonymized[0].obstacle
@@ -320,10 +434,17 @@ def test_sets_that_are_made_coarser_are_told_everywhere() -> None:
     [
         ({"policy": {"k_anonymity": 2}}, "none was named"),
         ({"sets": [["zip"]], "hierarchies": {"zip": {"suppress": True}}}, "without a policy"),
-        ({"sets": [["zip"]], "policy": {"k_anonymity": 2}, "hierarchies": {"zap": {"suppress": True}}}, "'zap'"),
+        (
+            {
+                "sets": [["zip"]],
+                "policy": {"k_anonymity": 2},
+                "hierarchies": {"zap": {"suppress": True}},
+            },
+            "'zap'",
+        ),
     ],
 )
-def test_what_would_change_nothing_is_refused(arguments: dict[str, Any], told: str) -> None:
+def test_options_of_rank_without_effect_are_errors(arguments: dict[str, Any], told: str) -> None:
     people = pa.table({"zip": list("1122"), "disease": ["flu", "cold", "flu", "HIV"]})
     with pytest.raises(BadInput, match=told):
         dv.rank(people, quasi_identifiers=["zip"], sensitive="disease", **arguments)

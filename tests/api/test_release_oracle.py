@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Releases of random tables under random policies, read by other readers and measured again by the brute-force oracle.
+"""Releases of random tables under random policies, measured again by the brute-force oracle.
 
-A release must keep every promise against the prior of the original, publish generalizations of the original's rows and of nothing else,
-leave out no more people than allowed, and carry no identifier and nothing of the source's order.
+Other readers read them. A release must meet every requirement against the prior of the original. It
+must publish only generalizations of the original's rows, and suppress no more people than allowed.
+It must contain no identifier and nothing of the source's order.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ import divulge as dv
 from divulge.errors import Infeasible
 from divulge.metrics import METRICS
 from divulge.policy import Promise
-from divulge.publish import GeneralizedRelease
-from divulge.values import as_text
+from divulge.releases import GeneralizedRelease
+from divulge.text import as_text
 from tests import oracle
 
 Rows = list[dict[str, Any]]
@@ -40,11 +41,11 @@ _TEXTS = st.sampled_from(["ab", "ac", "bc", "", None])
 _NUMBERS = st.one_of(st.integers(0, 40), st.none())
 _DATES = st.one_of(st.dates(dt.date(2019, 12, 30), dt.date(2021, 1, 2)), st.none())
 _COLUMNS = {"text": _TEXTS, "number": _NUMBERS, "date": _DATES}
-# Bounds that are kept sometimes and broken sometimes; others follow from which end is worse.
+# Bounds that are sometimes met and sometimes violated; others follow from the worse end.
 _BOUNDS: dict[str, list[float]] = {
-    "k_anonymity": [1, 2, 3],
-    "l_diversity": [1, 2],
-    "entropy_l_diversity": [1, 1.5, 2],
+    "k_anonymity": [1.5, 2, 3],
+    "l_diversity": [1.5, 2],
+    "entropy_l_diversity": [1.2, 1.5, 2],
     "log2_k": [0, 1],
     "alpha": [0.5, 0.8, 1],
     "marketer_risk": [0.2, 0.5],
@@ -55,7 +56,7 @@ _PROMISED = [metric for metric in METRICS if metric.kind == "risk" and not metri
 
 @dataclass(frozen=True)
 class Case:
-    """A table, who plays which part in it, and what is asked."""
+    """A table, the roles of its columns, and the request."""
 
     rows: Rows
     keys: tuple[str, ...]
@@ -66,9 +67,9 @@ class Case:
     form: Any
     seed: int
     chosen: tuple[Any, int] | None
-    """People with this value of the first key are to hide among so many."""
+    """People with this value of the first key must be in classes of at least this size."""
     hidden: tuple[Any, float] | None
-    """This value of s0 may be so much more likely in a class than in the table (basic beta-likeness)."""
+    """Bound on the increase of this value of s0 in a class (basic beta-likeness)."""
 
 
 @st.composite
@@ -77,7 +78,11 @@ def promises(draw: st.DrawFn) -> Promise:
     if metric.name == "recursive_c_l_diversity":
         bound: Any = {"c": draw(st.sampled_from([1.5, 3])), "l": 2}
     else:
-        bound = draw(st.sampled_from(_BOUNDS.get(metric.name, [0.3, 0.8, 1.5])))
+        bound = draw(
+            st.sampled_from(_BOUNDS.get(metric.name, [0.3, 0.8, 1.5])).filter(
+                lambda bound: not metric.is_vacuous(bound)
+            )
+        )
     return Promise.make(metric.name, bound, scope=metric.scope)
 
 
@@ -88,19 +93,25 @@ def cases(draw: st.DrawFn) -> Case:
     sensitive = tuple(f"s{i}" for i in range(draw(st.integers(1, 2))))
     columns = {key: _COLUMNS[kind] for key, kind in zip(keys, kinds, strict=True)}
     columns |= {
-        name: st.sampled_from(["x", "y", "z", None]) if name == "s0" else st.integers(0, 4) for name in sensitive
+        name: st.sampled_from(["x", "y", "z", None]) if name == "s0" else st.integers(0, 4)
+        for name in sensitive
     }
     columns["plain"] = st.sampled_from(["p", "q"])
     rows = draw(st.lists(st.fixed_dictionaries(columns), min_size=1, max_size=25))
     suppression = draw(st.sampled_from([0.0, 0.0, 0.2, 0.5]))
     return Case(
-        rows=[{"id": f"person-{i:03d}", **{name: row[name] for name in columns}} for i, row in enumerate(rows)],
+        rows=[
+            {"id": f"person-{i:03d}", **{name: row[name] for name in columns}}
+            for i, row in enumerate(rows)
+        ],
         keys=keys,
         sensitive=sensitive,
         promises=tuple(draw(st.lists(promises(), min_size=1, max_size=3))),
         suppression=suppression,
         method=draw(
-            st.sampled_from(["full-domain", "full-domain", "mondrian"] if suppression == 0 else ["full-domain"])
+            st.sampled_from(
+                ["full-domain", "full-domain", "mondrian"] if suppression == 0 else ["full-domain"]
+            )
         ),
         form=draw(st.sampled_from(["csv", "parquet", "arrow"])),
         seed=draw(st.integers(0, 2**62 - 1)),
@@ -113,8 +124,13 @@ def cases(draw: st.DrawFn) -> Case:
 
 def arrow(rows: Rows) -> pa.Table:
     types = {"text": pa.string(), "number": pa.int64(), "date": pa.date32()}
-    known = {name: types.get(name.split(" ")[-1], pa.int64() if name == "s1" else pa.string()) for name in rows[0]}
-    return pa.table({name: pa.array([row[name] for row in rows], type_) for name, type_ in known.items()})
+    known = {
+        name: types.get(name.split(" ")[-1], pa.int64() if name == "s1" else pa.string())
+        for name in rows[0]
+    }
+    return pa.table(
+        {name: pa.array([row[name] for row in rows], type_) for name, type_ in known.items()}
+    )
 
 
 def decide(case: Case, rows: Rows) -> GeneralizedRelease:
@@ -138,12 +154,14 @@ def protections(case: Case) -> list[dv.Protection]:
         found.append(dv.Protection.make({"k_anonymity": k}, where={case.keys[0]: [value]}))
     if case.hidden is not None:
         told, beta = case.hidden
-        found.append(dv.Protection.make({"basic_beta_likeness": beta}, attribute="s0", values=[told]))
+        found.append(
+            dv.Protection.make({"basic_beta_likeness": beta}, attribute="s0", values=[told])
+        )
     return found
 
 
 def read(folder: Path, form: str) -> Rows:
-    """The published rows by readers that are not ours; cells of a CSV file are texts, empty ones None."""
+    """Published rows by third-party readers; cells of a CSV file are texts, empty ones None."""
     found: Rows
     if form == "parquet":
         found = pq.read_table(folder / "table.parquet").to_pylist()
@@ -152,12 +170,17 @@ def read(folder: Path, form: str) -> Rows:
             found = file.read_all().to_pylist()
     else:
         with (folder / "table.csv").open(encoding="utf-8", newline="") as text:
-            found = [{name: cell or None for name, cell in row.items()} for row in csv.DictReader(text)]
+            found = [
+                {name: cell or None for name, cell in row.items()} for row in csv.DictReader(text)
+            ]
     return found
 
 
 def as_texts(rows: Rows) -> Rows:
-    """Everything as text; an empty text cannot be told from null in a CSV file, so it is None everywhere here."""
+    """All cells as text.
+
+    An empty text is indistinguishable from null in a CSV file, so it is None everywhere here.
+    """
     return [{name: as_text(value) or None for name, value in row.items()} for row in rows]
 
 
@@ -169,7 +192,11 @@ def keeps(promise: Promise, value: float) -> bool:
     if promise.metric.strict:
         return value < promise.bound
     slack = 1e-7
-    return value <= promise.bound + slack if promise.metric.worse == "high" else value >= promise.bound - slack
+    return (
+        value <= promise.bound + slack
+        if promise.metric.worse == "high"
+        else value >= promise.bound - slack
+    )
 
 
 def check_promises(case: Case, published: Rows) -> None:
@@ -190,10 +217,15 @@ def check_promises(case: Case, published: Rows) -> None:
 
 
 def check_protections(case: Case, release: GeneralizedRelease, published: Rows) -> None:
-    """Whoever is chosen stands in a published class of enough people or in none; the hidden value is told no more than promised."""
+    """Check that protected people are in classes of sufficient size, or suppressed.
+
+    The hidden value is disclosed no more than allowed.
+    """
     groups = oracle.group(published, case.keys)
     if case.chosen is not None and case.method == "full-domain":
-        sizes = {tuple(as_text(members[0][key]) for key in case.keys): len(members) for members in groups}
+        sizes = {
+            tuple(as_text(members[0][key]) for key in case.keys): len(members) for members in groups
+        }
         for row in case.rows:
             if row[case.keys[0]] == case.chosen[0]:
                 assert sizes.get(labels_of(row, case, release), case.chosen[1]) >= case.chosen[1]
@@ -206,15 +238,18 @@ def check_protections(case: Case, release: GeneralizedRelease, published: Rows) 
                 assert after / before - 1 <= bound + 1e-7
 
 
-def labels_of(row: dict[str, Any], case: Case, release: GeneralizedRelease) -> tuple[str | None, ...]:
-    """What the keys of a row of the original become."""
+def labels_of(
+    row: dict[str, Any], case: Case, release: GeneralizedRelease
+) -> tuple[str | None, ...]:
+    """Labels of the keys of a row of the original."""
     return tuple(
-        release.hierarchies[key].labels_of([as_text(row[key])])[0][release.plan.levels[key]] for key in case.keys
+        release.hierarchies[key].labels_of([as_text(row[key])])[0][release.plan.levels[key]]
+        for key in case.keys
     )
 
 
 def check_rows(case: Case, release: GeneralizedRelease, published: Rows) -> None:
-    """Every published row is a generalized row of the original, and not too many are missing."""
+    """Check that published rows are generalized rows of the original, and that few are missing."""
     levels = release.plan.levels
     if case.method == "full-domain":
         expected = [
@@ -240,7 +275,7 @@ def check_leaks(case: Case, folder: Path) -> None:
 
 
 def check_order(case: Case, folder: Path, other: Path) -> None:
-    """The same people in another order, with the same seed, give the same file."""
+    """Check that the people in another order, with an equal seed, give an equal file."""
     shuffled = list(case.rows)
     random.Random(case.seed).shuffle(shuffled)  # noqa: S311 - any order will do
     decide(case, shuffled).write(other, format=case.form, seed=case.seed)
@@ -248,9 +283,11 @@ def check_order(case: Case, folder: Path, other: Path) -> None:
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=EXAMPLES, phases=(Phase.explicit, Phase.reuse, Phase.generate))
+@settings(
+    deadline=None, max_examples=EXAMPLES, phases=(Phase.explicit, Phase.reuse, Phase.generate)
+)
 @given(cases())
-def test_every_release_keeps_its_promises_and_leaks_nothing(case: Case) -> None:
+def test_every_release_meets_its_requirements_and_leaks_nothing(case: Case) -> None:
     check(case)
 
 
@@ -268,7 +305,8 @@ def check(case: Case) -> None:
         assert set(published[0]) == set(case.rows[0]) - {"id"}
         if case.form == "csv":  # the order of a number is not that of its text
             published = [row | {"s1": int(row["s1"])} if "s1" in row else row for row in published]
-        # In a CSV file these readers cannot tell an empty text from null, so they see two classes as one.
+        # In a CSV file these readers cannot distinguish an empty text from null, so they see two
+        # classes as one.
         if case.form != "csv" or "" not in {row[key] for row in case.rows for key in case.keys}:
             check_promises(case, published)
             check_protections(case, release, published)

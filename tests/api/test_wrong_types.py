@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A wrong type anywhere gets one clear sentence: every argument of every public function and value, given things of other kinds."""
+"""Wrong types raise one clear sentence.
+
+Every argument of every public function and class gets values of other types.
+"""
 
 from __future__ import annotations
 
@@ -17,20 +20,28 @@ import pyarrow as pa
 import pytest
 
 import divulge as dv
+import reproduction
 from divulge.dossier import Record
 from divulge.errors import BadInput, DivulgeError, InternalError
 from divulge.results import Result
-from divulge.values import checked, fits
+from divulge.validation import checked, fits
 
 WRONG = (None, 3, "x", object(), [1], {"a": 1}, dt.date(2026, 1, 1))
-PEOPLE = pa.table({"zip": ["1", "1", "2", "2"], "age": [1, 2, 3, 4], "disease": ["flu", "cold", "flu", "cold"]})
+PEOPLE = pa.table(
+    {"zip": ["1", "1", "2", "2"], "age": [1, 2, 3, 4], "disease": ["flu", "cold", "flu", "cold"]}
+)
 GROUPS = [pa.table({"GID": [1, 1], "age": [3, 4]}), pa.table({"GID": [1, 1], "job": ["a", "b"]})]
 ROLES: dict[str, Any] = {"quasi_identifiers": "zip", "sensitive": "disease"}
 KEPT = dv.Policy(k_anonymity=2)
 ALICE = Record.of({"N": "Alice", "P": "1"}, "p")
-RECORDS = (Record.of({"N": "Alice", "C": "2"}, "r"), Record.of({"N": "Alice", "P": ("2", 0.5)}, "s"))
+RECORDS = (
+    Record.of({"N": "Alice", "C": "2"}, "r"),
+    Record.of({"N": "Alice", "P": ("2", 0.5)}, "s"),
+)
 MERGING = dv.dossier.Resolve("N")
-BATCH = dv.papers.simulate.generate(dv.papers.simulate.Parameters(n=2, records=2), seed=1).batch
+BATCH = reproduction.simulate.generate(
+    reproduction.simulate.Parameters(n=2, records=2), seed=1
+).batch
 SMALL: dict[str, Any] = {"seeds": [1], "records": 2}
 
 
@@ -57,17 +68,24 @@ def attacked() -> Any:
     return dv.attack(PEOPLE, truth=PEOPLE, knows="zip", sensitive="disease", subsets=1)
 
 
-# Arguments with which each public function works; then they are replaced one by one. They are made where they are asked for: each of
-# the processes that run tests side by side reads this file, and most of them run none of its tests.
+# Valid arguments of each public function; they are then replaced one by one. They are built on
+# demand: each of the parallel test processes reads this file, and most of them run none of its
+# tests.
 CALLS: dict[str, Callable[[], Arguments]] = {
-    "dv.advise": lambda: call(PEOPLE, sensitive="disease", quasi_identifiers=["zip", "age"], queries=2),
-    "dv.anatomize": lambda: call(PEOPLE, sensitive="disease", quasi_identifiers=["zip", "age"], beta="1/2"),
+    "dv.advise": lambda: call(
+        PEOPLE, sensitive="disease", quasi_identifiers=["zip", "age"], queries=2
+    ),
+    "dv.anatomize": lambda: call(
+        PEOPLE, sensitive="disease", quasi_identifiers=["zip", "age"], beta="1/2"
+    ),
     "dv.apply": lambda: call("release", PEOPLE, "out", force=True),
     "dv.attack": lambda: call(PEOPLE, truth=PEOPLE, knows="zip", sensitive="disease", records=2),
     "dv.check": lambda: call(PEOPLE, KEPT, **ROLES),
-    "dv.check_anatomized": lambda: call(GROUPS, sensitive="job", beta=1),
+    "dv.check_anatomized": lambda: call(GROUPS, sensitive="job", beta="99/100"),
     "dv.compare": lambda: call([PEOPLE, PEOPLE], **ROLES),
-    "dv.compose": lambda: call([PEOPLE.select(["zip", "disease"]), PEOPLE], truth=PEOPLE, sensitive="disease"),
+    "dv.compose": lambda: call(
+        [PEOPLE.select(["zip", "disease"]), PEOPLE], truth=PEOPLE, sensitive="disease"
+    ),
     "dv.cut": lambda: call(PEOPLE, "age", about="disease", policy=KEPT),
     "dv.generalize": lambda: call(PEOPLE, policy=KEPT, plain=["age"], **ROLES),
     "dv.growing": lambda: call(PEOPLE, quasi_identifiers=["zip", "age"]),
@@ -78,7 +96,6 @@ CALLS: dict[str, Callable[[], Arguments]] = {
     "dv.profile": lambda: call(PEOPLE),
     "dv.query": lambda: call("release", "true"),
     "dv.report": lambda: call(PEOPLE, KEPT, **ROLES),
-    "dv.reseal": lambda: call("release"),
     "dv.rank": lambda: call(PEOPLE, quasi_identifiers=["zip", "age"]),
     "dv.read": lambda: call(PEOPLE),
     "dv.tradeoff": lambda: call(PEOPLE, "k_anonymity", **ROLES),
@@ -105,8 +122,12 @@ CALLS: dict[str, Callable[[], Arguments]] = {
             RECORDS, ALICE, dv.dossier.candidates_of(RECORDS[:1]), budget=1, operator=MERGING
         )
     ),
-    "charts.distributions": lambda: call(dv.generalize(PEOPLE, policy=KEPT, plain=["age"], **ROLES)),
-    "charts.figure": lambda: call(dv.papers.Figure("Fig. 1", "One", "x", "y", ({"x": "a", "y": 1.0},))),
+    "charts.distributions": lambda: call(
+        dv.generalize(PEOPLE, policy=KEPT, plain=["age"], **ROLES)
+    ),
+    "reproduction.figure": lambda: call(
+        reproduction.Figure("Fig. 1", "One", "x", "y", ({"x": "a", "y": 1.0},))
+    ),
     "charts.front": lambda: call(dv.tradeoff(PEOPLE, "k_anonymity", **ROLES)),
     "charts.groups": lambda: call(
         dv.anatomize(PEOPLE, sensitive="disease", quasi_identifiers=["zip", "age"], beta="1/2")
@@ -175,14 +196,16 @@ CALLS: dict[str, Callable[[], Arguments]] = {
     "dossier.timeline": lambda: call(RECORDS, ALICE, operator=MERGING),
     "dossier.without": lambda: call(RECORDS, ALICE, operator=MERGING),
     "dossier.write_database": lambda: call(RECORDS, "written.json"),
-    "papers.compare_distances": lambda: call(pairs=2, steps=10),
-    "papers.reproduce": lambda: call("afifi", part="Example 8"),
-    "papers.side_by_side": lambda: call(PEOPLE, sensitive="disease", beta="1/2", quasi_identifiers=["zip", "age"]),
+    "reproduction.compare_distances": lambda: call(pairs=2, steps=10),
+    "reproduction.reproduce": lambda: call("afifi", part="Example 8"),
+    "dv.side_by_side": lambda: call(
+        PEOPLE, sensitive="disease", beta="1/2", quasi_identifiers=["zip", "age"]
+    ),
     "simulate.Parameters": call,
     "simulate.figure3": lambda: call("a", **SMALL, steps=1),
     "simulate.figure3d": lambda: call(sizes=(2,)),
-    "simulate.generate": lambda: call(dv.papers.simulate.Parameters(n=2, records=2), seed=1),
-    "simulate.run": lambda: call(dv.papers.simulate.Parameters(n=2, records=2), seeds=[1]),
+    "simulate.generate": lambda: call(reproduction.simulate.Parameters(n=2, records=2), seed=1),
+    "simulate.run": lambda: call(reproduction.simulate.Parameters(n=2, records=2), seeds=[1]),
     "simulate.table5": lambda: call(**SMALL),
 }
 ROOMS = {
@@ -190,32 +213,41 @@ ROOMS = {
     "charts": dv.charts,
     "datasets": dv.datasets,
     "dossier": dv.dossier,
-    "papers": dv.papers,
-    "simulate": dv.papers.simulate,
+    "reproduction": reproduction,
+    "simulate": reproduction.simulate,
 }
-# Parts of results (which are left out as such), and errors: users do not make them. What SparkEngine does without a session is start one.
+# Parts of results and errors are excluded: users do not create them. SparkEngine without a session
+# starts one.
 MADE_BY_US = set(
-    "dv.DivulgeError dv.SparkEngine datasets.Available dossier.Attribute dossier.Batch dossier.Operator "
-    "dossier.TableLeakage dossier.TimelineStep dossier.Without papers.Figure papers.Paper papers.Reproduced papers.Row "
+    "dv.DivulgeError dv.SparkEngine datasets.Available dossier.Attribute dossier.Batch "
+    "dossier.Operator "
+    "dossier.TableLeakage dossier.TimelineStep dossier.Without reproduction.Figure "
+    "reproduction.Paper reproduction.Reproduced reproduction.Row "
     "simulate.SeedSpread simulate.Table5Row "
     "simulate.Timing".split()
 )
 
 
 def public(room: str, module: ModuleType) -> Iterator[str]:
-    """What a user may call there."""
+    """Public names of a module that a user may call."""
     names = getattr(module, "__all__", None) or [
-        name for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__
+        name
+        for name, value in vars(module).items()
+        if getattr(value, "__module__", "") == module.__name__
     ]
     for name in names:
         value = getattr(module, name)
         made_by_us = inspect.isclass(value) and issubclass(value, Result)
-        if not name.startswith("_") and not made_by_us and (inspect.isfunction(value) or inspect.isclass(value)):
+        if (
+            not name.startswith("_")
+            and not made_by_us
+            and (inspect.isfunction(value) or inspect.isclass(value))
+        ):
             yield f"{room}.{name}"
 
 
 def found(name: str) -> Callable[..., Any]:
-    """The function, or the class."""
+    """The function or the class."""
     room, *path = name.split(".")
     value: Any = ROOMS[room]
     for part in path:
@@ -224,10 +256,12 @@ def found(name: str) -> Callable[..., Any]:
 
 
 def hint_of(function: Callable[..., Any], name: str) -> Any:
-    """What the signature says of an argument, as far as it can be known here."""
+    """Annotation of an argument, as far as it is known here."""
     told = inspect.unwrap(function.__init__ if inspect.isclass(function) else function)
     space = getattr(inspect.getmodule(told), "__dict__", {})
-    return get_type_hints(SimpleNamespace(__annotations__={name: told.__annotations__.get(name, Any)}), space)[name]
+    return get_type_hints(
+        SimpleNamespace(__annotations__={name: told.__annotations__.get(name, Any)}), space
+    )[name]
 
 
 def test_no_public_function_is_left_out() -> None:
@@ -238,14 +272,16 @@ def test_no_public_function_is_left_out() -> None:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the release is that some calls name."""
+    """Folder of the release that some calls name."""
     place = tmp_path_factory.mktemp("wrong")
     dv.generalize(PEOPLE, policy=KEPT, plain=["age"], **ROLES).write(place / "release")
     return place
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_wrong_type_gets_one_clear_sentence(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_type_gets_one_clear_sentence(
+    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(folder)
     function, (args, kwargs) = found(name), CALLS[name]()
     signature = inspect.signature(function)
@@ -277,7 +313,9 @@ def test_a_setting_of_spark_of_a_wrong_type_starts_no_spark() -> None:
 
 
 def test_an_unknown_keyword_stays_pythons_own() -> None:
-    with pytest.raises(TypeError, match=r"measure\(\) got an unexpected keyword argument 'quasi_identifier'"):
+    with pytest.raises(
+        TypeError, match=r"measure\(\) got an unexpected keyword argument 'quasi_identifier'"
+    ):
         dv.measure(PEOPLE, quasi_identifier="zip")  # type: ignore[call-arg]
 
 
@@ -293,14 +331,22 @@ def test_an_unknown_keyword_stays_pythons_own() -> None:
         ({"how": object()}, "how is object, and it must be 'least' or 'most'"),
     ],
 )
-def test_the_sentence_says_what_was_given_and_what_is_wanted(given: dict[str, Any], told: str) -> None:
+def test_the_sentence_names_the_value_and_the_expected_type(
+    given: dict[str, Any], told: str
+) -> None:
     from collections.abc import Sequence
     from typing import Literal
 
-    def example(times: int | None = None, names: Sequence[str] = (), how: Literal["least", "most"] = "least") -> None:
+    def example(
+        times: int | None = None, names: Sequence[str] = (), how: Literal["least", "most"] = "least"
+    ) -> None:
         del times, names, how
 
-    example.__annotations__ = {"times": int | None, "names": Sequence[str], "how": Literal["least", "most"]}
+    example.__annotations__ = {
+        "times": int | None,
+        "names": Sequence[str],
+        "how": Literal["least", "most"],
+    }
     with pytest.raises(BadInput) as error:
         checked(example)(**given)
     assert str(error.value) == told
@@ -309,6 +355,8 @@ def test_the_sentence_says_what_was_given_and_what_is_wanted(given: dict[str, An
 def test_values_of_other_packages_count_as_what_they_are() -> None:
     frame = PEOPLE.to_pandas()
     numbers: dict[str, Any] = {"up_to": np.int64(2), "threshold": np.float32(0.5)}
-    assert dv.rank(frame, quasi_identifiers=frame.columns[:2], **numbers).settings["threshold"] == 0.5
+    assert (
+        dv.rank(frame, quasi_identifiers=frame.columns[:2], **numbers).settings["threshold"] == 0.5
+    )
     others: dict[str, Any] = {"quasi_identifiers": pd.Series(["zip"]), "joint": np.bool_(False)}  # noqa: FBT003
     assert dv.measure(frame, **others).class_count == 2

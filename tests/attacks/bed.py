@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A test bed for attacks: random policies, releases and adversaries, and how often a bound was exceeded.
+"""Test bed for attacks: random policies, releases and adversaries, and counts of exceeded bounds.
 
-tests/attacks/test_bed.py plays a few of them, benchmarks/attack_bed.py hundreds on public tables. What is drawn depends on the seed alone.
+tests/attacks/test_bed.py runs a few of them, benchmarks/attack_bed.py hundreds on public tables.
+The draws depend on the seed only.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from divulge.attacks import Attempt
 from divulge.errors import Infeasible
 
 _CHANCE = 0.025
-"""A rate whose true value is the bound itself lies with its whole interval above it this often, and one below it less often."""
+"""A rate whose true value is the bound itself lies with its whole interval above it this often,
+and one below it less often.
+"""
 BOUNDS: Mapping[str, tuple[float, ...]] = {
     "k_anonymity": (2, 3, 5, 10, 25),
     "prosecutor_risk": (0.5, 0.2, 0.1),
@@ -41,7 +44,7 @@ BOUNDS: Mapping[str, tuple[float, ...]] = {
 
 @dataclass(frozen=True)
 class Played:
-    """One release that was attacked."""
+    """One attacked release."""
 
     promises: Mapping[str, float]
     asked: Mapping[str, Any]
@@ -49,14 +52,27 @@ class Played:
 
     @property
     def bounded(self) -> list[Attempt]:
-        """Attempts that a promise bounds."""
-        return [attempt for attempt in self.attempts if attempt.bound is not None and attempt.bound.value < 1]
+        """Attempts that a requirement bounds."""
+        return [
+            attempt
+            for attempt in self.attempts
+            if attempt.bound is not None and attempt.bound.value < 1
+        ]
 
 
 def play(
-    table: pa.Table, columns: Sequence[str], sensitive: Sequence[str], *, games: int, seed: int = 1, records: int = 1000
+    table: pa.Table,
+    columns: Sequence[str],
+    sensitive: Sequence[str],
+    *,
+    games: int,
+    seed: int = 1,
+    records: int = 1000,
 ) -> Iterator[Played]:
-    """Draw a policy and an adversary, publish, attack; a policy that nothing keeps is drawn again."""
+    """Draw a policy and an adversary, publish, and attack.
+
+    A policy that no release can meet is drawn again.
+    """
     chance = np.random.default_rng(seed)
     done = 0
     while done < games:
@@ -64,22 +80,33 @@ def play(
         promises, knows, wrong = asked.pop("promises"), asked.pop("knows"), asked.pop("wrong")
         narrow = table.select([*asked["quasi_identifiers"], asked["sensitive"]])
         try:
-            release = dv.generalize(narrow, policy=dv.Policy.from_document({"promises": promises}), **asked)
+            release = dv.generalize(
+                narrow, policy=dv.Policy.from_document({"promises": promises}), **asked
+            )
         except Infeasible:
             continue
         found = dv.attack(
-            release, truth=narrow, knows=knows, wrong=wrong, records=records, seed=int(chance.integers(2**31))
+            release,
+            truth=narrow,
+            knows=knows,
+            wrong=wrong,
+            records=records,
+            seed=int(chance.integers(2**31)),
         )
         done += 1
         yield Played(promises, {**asked, "knows": knows, "wrong": wrong}, found.attempts)
 
 
-def _draw(chance: np.random.Generator, columns: Sequence[str], sensitive: Sequence[str]) -> dict[str, Any]:
+def _draw(
+    chance: np.random.Generator, columns: Sequence[str], sensitive: Sequence[str]
+) -> dict[str, Any]:
     chosen = chance.choice(
         list(columns), size=int(chance.integers(2, min(len(columns), 4) + 1)), replace=False
     ).tolist()
     names = chance.choice(list(BOUNDS), size=int(chance.integers(1, 3)), replace=False).tolist()
-    knows = chance.choice(chosen, size=int(chance.integers(1, len(chosen) + 1)), replace=False).tolist()
+    knows = chance.choice(
+        chosen, size=int(chance.integers(1, len(chosen) + 1)), replace=False
+    ).tolist()
     method = str(chance.choice(["full-domain", "mondrian"]))
     return {
         "promises": {name: float(chance.choice(BOUNDS[name])) for name in names},
@@ -93,7 +120,7 @@ def _draw(chance: np.random.Generator, columns: Sequence[str], sensitive: Sequen
 
 
 def most_by_chance(attempts: int) -> int:
-    """So many of independent attempts may exceed their bounds by chance alone, but for one case in a thousand."""
+    """Largest number of independent attempts that exceed their bounds by chance (99.9%)."""
     tail, broken = 1.0, 0
     while tail > 0.001:
         tail -= comb(attempts, broken) * _CHANCE**broken * (1 - _CHANCE) ** (attempts - broken)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stages for attacks, set up by hand from small tables."""
+"""Stages for attacks, built from small tables."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 import pyarrow as pa
 
 import divulge as dv
-from divulge.anatomy import join_tables
-from divulge.attacks import MASS, Matcher, People, Stage, put_together
-from divulge.belief import Adversary
-from divulge.table import Roles, Table, resolve_roles
+from divulge.adversary import Adversary
+from divulge.anatomization import join_tables
+from divulge.attacks import MASS, AttackContext, Matcher, People, put_together
+from divulge.sources import Roles, Table, resolve_roles
 
 
 def people_of(table: pa.Table, knows: Sequence[str]) -> People:
-    """People as texts."""
+    """Build people with all values as texts."""
     texts = pa.table({name: table.column(name).cast(pa.string()) for name in table.column_names})
     return People(texts.select(list(knows)), texts, "people")
 
@@ -29,8 +29,8 @@ def anatomized_stage(
     knows: Sequence[str],
     levels: Mapping[str, str] | None = None,
     control: pa.Table | None = None,
-) -> Stage:
-    """An anatomized release in memory, its tables with the columns GID and perhaps Count."""
+) -> AttackContext:
+    """Build a stage of an anatomized release; its tables have the column GID and perhaps Count."""
     engine = dv.DuckDBEngine()
     opened = [dv.read(table, engine=engine) for table in tables]
     published = join_tables(opened, sensitive=[sensitive])
@@ -47,14 +47,18 @@ def table_stage(
     control: pa.Table | None = None,
     person: str | None = None,
     **more: Any,
-) -> Stage:
-    """A release of one table."""
+) -> AttackContext:
+    """Build a stage of a release of one table."""
     opened = dv.read(release)
-    roles = resolve_roles(opened, quasi_identifiers=list(knows), sensitive=list(sensitive), person=person)
+    roles = resolve_roles(
+        opened, quasi_identifiers=list(knows), sensitive=list(sensitive), person=person
+    )
     return _stage(opened, truth, roles, control, **more)
 
 
-def _stage(release: Table, truth: pa.Table, roles: Roles, control: pa.Table | None, **more: Any) -> Stage:
+def _stage(
+    release: Table, truth: pa.Table, roles: Roles, control: pa.Table | None, **more: Any
+) -> AttackContext:
     knows = roles.quasi_identifiers
     published, about = more.get("published"), roles.sensitive
     seen, mass = (release, None) if published is None else (put_together(published), MASS)
@@ -64,8 +68,12 @@ def _stage(release: Table, truth: pa.Table, roles: Roles, control: pa.Table | No
         "population": None,
     }
     beside["matcher"] = Matcher(seen, [name for name in knows if seen.has(name)], about, mass=mass)
-    given = beside | {"mass": None, "adversary": Adversary(), "background": None, "promises": (), "seed": 1} | more
-    return Stage(
+    given = (
+        beside
+        | {"mass": None, "adversary": Adversary(), "background": None, "promises": (), "seed": 1}
+        | more
+    )
+    return AttackContext(
         engine=release.engine,
         release=release,
         roles=roles,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which rows fit whom: against a loop over every row and every person, on random small tables, on each engine."""
+"""Matches of rows and people compared with a loop over all pairs of random tables, by engine."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 
 import divulge as dv
-from divulge.answers import Meanings, fits
-from divulge.answers.meaning import Ends
 from divulge.attacks import Matcher
 from divulge.engines import DuckDBEngine, SparkEngine
-from divulge.table import Table
+from divulge.queries import Meanings, fits
+from divulge.sources import Table
+from divulge.text import Interval
 
 AGES = ["*", "[20, 30)", "[30, 40)", "[25, 35]", ">=60", "34", None]
 ZIPS = ["4**", "41*", "417", "*", "{417, 520}"]
@@ -47,18 +47,19 @@ def zip_fits(label: str, code: str) -> bool:
 
 
 def drawn(seed: int) -> tuple[pa.Table, pa.Table]:
-    """A release of labels and people with their values."""
+    """Draw a release of labels, and people with their values."""
     chance = random.Random(seed)  # noqa: S311 - a test
     rows = [(chance.choice(AGES), chance.choice(ZIPS), chance.choice("abc")) for _ in range(40)]
     people = [
-        (chance.choice([None, 20, 25, 30, 34, 40, 61]), chance.choice(["417", "418", "499", "520"])) for _ in range(15)
+        (chance.choice([None, 20, 25, 30, 34, 40, 61]), chance.choice(["417", "418", "499", "520"]))
+        for _ in range(15)
     ]
     release = pa.table(dict(zip(("age", "zip", "disease"), zip(*rows, strict=True), strict=True)))
     return release, pa.table(dict(zip(("age", "zip"), zip(*people, strict=True), strict=True)))
 
 
 def texts(table: pa.Table) -> pa.Table:
-    """Every cell as a text."""
+    """Convert every cell to a text."""
     return table.cast(pa.schema([(name, pa.string()) for name in table.column_names]))
 
 
@@ -75,22 +76,27 @@ def test_matches_on_every_engine(engine: DuckDBEngine | SparkEngine) -> None:
 
 
 def check(table: Table, release: pa.Table, people: pa.Table, knows: tuple[str, ...]) -> None:
-    """Rows, classes and values of everybody."""
+    """Compare the matching rows, classes and values of all people with a loop."""
     matches = Matcher(table, knows, ["disease"]).match(texts(people), knows)
     shares = matches.shares["disease"]
     for place, person in enumerate(people.to_pylist()):
         fitting = [
             row
             for row in release.to_pylist()
-            if zip_fits(row["zip"], person["zip"]) and ("age" not in knows or age_fits(row["age"], person["age"]))
+            if zip_fits(row["zip"], person["zip"])
+            and ("age" not in knows or age_fits(row["age"], person["age"]))
         ]
         number = matches.of_person[place]
         assert matches.rows[number] == len(fitting)
-        assert matches.classes[number] == len({tuple(row[name] for name in knows) for row in fitting})
+        assert matches.classes[number] == len(
+            {tuple(row[name] for name in knows) for row in fitting}
+        )
         found = {
             shares.values[value]: records
             for value, records in zip(
-                shares.value[shares.tuple_ == number], shares.records[shares.tuple_ == number], strict=True
+                shares.value[shares.tuple_ == number],
+                shares.records[shares.tuple_ == number],
+                strict=True,
             )
         }
         assert found == {v: n for v in "abc" if (n := sum(row["disease"] == v for row in fitting))}
@@ -98,12 +104,17 @@ def check(table: Table, release: pa.Table, people: pa.Table, knows: tuple[str, .
 
 def test_crowds_are_those_of_a_loop_over_all_people() -> None:
     release, people = drawn(3)
-    records, crowd = Matcher(dv.read(release), ("age", "zip"), ()).crowds(dv.read(people), ("age", "zip"))
+    records, crowd = Matcher(dv.read(release), ("age", "zip"), ()).crowds(
+        dv.read(people), ("age", "zip")
+    )
     classes = sorted({(row["age"] or "", row["zip"]) for row in release.to_pylist()})
     expected = [
         (
             sum((row["age"] or "", row["zip"]) == one for row in release.to_pylist()),
-            sum(age_fits(one[0] or None, who["age"]) and zip_fits(one[1], who["zip"]) for who in people.to_pylist()),
+            sum(
+                age_fits(one[0] or None, who["age"]) and zip_fits(one[1], who["zip"])
+                for who in people.to_pylist()
+            ),
         )
         for one in classes
     ]
@@ -111,15 +122,19 @@ def test_crowds_are_those_of_a_loop_over_all_people() -> None:
 
 
 def test_many_labels_need_keys_of_text() -> None:
-    """Seven columns of 600 labels make more combinations than a number has room for."""
-    rows = pa.table({f"c{place}": [str((n * (place + 1)) % 601) for n in range(600)] for place in range(7)})
+    """Seven columns of 600 labels have more combinations than a 64-bit integer can represent."""
+    rows = pa.table(
+        {f"c{place}": [str((n * (place + 1)) % 601) for n in range(600)] for place in range(7)}
+    )
     matches = Matcher(dv.read(rows), rows.column_names, ()).match(rows, rows.column_names)
     assert np.array_equal(matches.rows, np.ones(600))
 
 
-def test_words_are_read_by_their_meaning_and_otherwise_fit_everybody() -> None:
+def test_words_are_read_by_their_meaning_and_otherwise_match_all_values() -> None:
     meant = Meanings(
-        "mapping", {"married": frozenset({"spouse", "absent"})}, {"young": (Ends(None, Fraction(20), closed=False),)}
+        "mapping",
+        {"married": frozenset({"spouse", "absent"})},
+        {"young": (Interval(None, Fraction(20)),)},
     )
     found = fits(["married", "young", "odd"], ["spouse", "19", "20"], meanings=meant)
     assert list(zip(found.label.tolist(), found.value.tolist(), strict=True)) == [
@@ -132,11 +147,20 @@ def test_words_are_read_by_their_meaning_and_otherwise_fit_everybody() -> None:
     assert found.unread == ("odd",)
 
 
-def test_what_was_said_of_suppressed_cells_is_followed() -> None:
+def test_rules_for_suppressed_cells_are_applied() -> None:
     as_value = fits(["*", None], ["a", "*", None], suppression={"*": "value"})
-    assert list(zip(as_value.label.tolist(), as_value.value.tolist(), strict=True)) == [(0, 1), (1, 2)]
+    assert list(zip(as_value.label.tolist(), as_value.value.tolist(), strict=True)) == [
+        (0, 1),
+        (1, 2),
+    ]
     wild = fits([None, "a"], ["a", "b", None], suppression={None: "wildcard"})
-    assert list(zip(wild.label.tolist(), wild.value.tolist(), strict=True)) == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 2)]
+    assert list(zip(wild.label.tolist(), wild.value.tolist(), strict=True)) == [
+        (0, 0),
+        (0, 1),
+        (0, 2),
+        (1, 0),
+        (1, 2),
+    ]
 
 
 def test_numbers_are_compared_as_numbers_where_both_columns_hold_them() -> None:
@@ -144,8 +168,8 @@ def test_numbers_are_compared_as_numbers_where_both_columns_hold_them() -> None:
     assert fits(["34.0"], ["34"]).label.tolist() == []
 
 
-def test_of_numbers_not_a_number_is_a_value_and_no_word() -> None:
-    """Nobody of the truth has it, so it fits nobody; a word that nothing explains fits everybody."""
+def test_nan_in_a_column_of_numbers_is_a_value_and_not_a_word() -> None:
+    """No person has the value NaN, so it matches none; a word of unknown meaning matches all."""
     release = pa.table({"age": [31.0, math.nan, math.inf], "disease": ["flu", "cold", "cold"]})
     truth = pa.table({"age": [31, 50], "disease": ["flu", "cold"]})
     result = dv.attack(release, truth=truth, knows="age", sensitive="disease", attacks="prosecutor")

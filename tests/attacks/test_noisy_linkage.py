@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linkage by Splink: its beliefs against the formula of Fellegi and Sunter pair by pair, precision and recall by hand."""
+"""Linkage by Splink: comparison with the formula of Fellegi and Sunter, precision and recall."""
 
 from __future__ import annotations
 
@@ -37,12 +37,17 @@ def with_errors(table: pa.Table, share: float, seed: int) -> pa.Table:
 
 
 def fellegi_sunter(known: pa.Table, rows: pa.Table) -> list[set[int]]:
-    """For each record the likeliest rows, by the formula; every pair that agrees in anything is held against it."""
+    """Find the likeliest rows of each record by the formula.
+
+    Every pair that agrees in some column is compared.
+    """
     left, right = known.to_pylist(), rows.to_pylist()
     chance = {}
     for name in NAMES:
         ours, theirs = Counter(one[name] for one in left), Counter(one[name] for one in right)
-        chance[name] = sum(count * theirs[value] for value, count in ours.items()) / (len(left) * len(right))
+        chance[name] = sum(count * theirs[value] for value, count in ours.items()) / (
+            len(left) * len(right)
+        )
     best = []
     for one in left:
         weights = []
@@ -69,10 +74,13 @@ def test_the_likeliest_rows_are_those_of_the_formula() -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_precision_and_recall_beside_k() -> None:
-    """Each of two equal rows is right by half; c is alone; of d her error leaves her in doubt, and she ventures nothing.
+def test_precision_and_recall_are_reported_with_k() -> None:
+    """Each of two equal rows is right with probability 1/2; c is unique.
 
-    d agrees in town and born, by chance 6/16 each, and not in job, 5/16: odds 1/3 * (0.9 / 0.375)^2 * (0.1 / 0.6875) = 0.28.
+    There is no guess for d, because the error makes the link too unlikely.
+
+    d agrees in town and born, by chance 6/16 each, and not in job, 5/16: odds 1/3 * (0.9 / 0.375)^2
+    * (0.1 / 0.6875) = 0.28.
     """
     rows = pa.table(
         {
@@ -83,7 +91,8 @@ def test_precision_and_recall_beside_k() -> None:
         }
     )
     (attacker,) = (each for each in ATTACKERS if each.name == "noisy-linkage")
-    truth = rows.set_column(2, "job", pa.array(["x", "x", "y", "q"]))  # an error in what is known of d
+    # error in the known values of d
+    truth = rows.set_column(2, "job", pa.array(["x", "x", "y", "q"]))
     on = table_stage(rows, truth, knows=NAMES, person="id")
     assert not attacker.obstacle(on)
     (found,) = attacker.run(on)
@@ -96,6 +105,11 @@ def test_precision_and_recall_beside_k() -> None:
 
 def test_blocks_are_small_enough_and_overlap_little(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(noisy_linkage, "_MOST_PAIRS", 10)
-    codes = {"sex": np.array([0, 1] * 10), "zip": np.arange(20) // 2, "age": np.array([0] * 10 + [0, 1] * 5)}
+    codes = {
+        "sex": np.array([0, 1] * 10),
+        "zip": np.arange(20) // 2,
+        "age": np.array([0] * 10 + [0, 1] * 5),
+    }
     blocks = noisy_linkage._blocks(codes, 10)  # noqa: SLF001
-    assert blocks == [("zip",)]  # no zip of hers is among the rows; the others agree in 50 pairs each, together in 25
+    # no known zip is among the rows; the others agree in 50 pairs each, together in 25
+    assert blocks == [("zip",)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nine patients with names (Afifi et al. 2018, Table 1a), a policy for them, and the flags that say the same."""
+"""Nine patients with names (Afifi et al. 2018, Table 1a), a policy, and the equivalent flags."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`divulge anatomize`: the command lines and the JSON that are promised."""
+"""`divulge anatomize`: the documented command lines and JSON output."""
 
 from __future__ import annotations
 
 import json
+import shutil
 from fractions import Fraction
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 import divulge as dv
 from divulge.errors import BadInput
-from tests.anatomy.literature import COLUMNS, RECORDS
+from tests.anatomization.literature import COLUMNS, RECORDS
 from tests.helpers import run_cli
 
 BOUNDS = ["--alpha", "0.5", "--beta", "1/4", "--gamma", "0.05", "--delta", "0.25", "--tables", "2"]
@@ -46,7 +47,7 @@ def test_json_has_tables_groups_sizes_levels_and_recq(people: str, tmp_path: Pat
     assert (tmp_path / "out" / "sensitive.csv").is_file()
 
 
-def test_what_bounds_cost_is_worked_out_for_few_rows_or_where_it_is_asked_for(
+def test_the_cost_of_bounds_is_computed_for_few_rows_or_on_request(
     people: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = anatomize(people, *BOUNDS, "--dry-run", "--queries", "0", "--json")
@@ -66,7 +67,9 @@ def test_the_coefficients_are_data(people: str) -> None:
     assert values["gender", "job"] == pytest.approx(1 / 9, abs=1e-12)
 
 
-def test_an_infeasible_request_exits_3_with_the_nearest_feasible_values(people: str, tmp_path: Path) -> None:
+def test_an_infeasible_request_exits_3_with_the_nearest_feasible_values(
+    people: str, tmp_path: Path
+) -> None:
     command = anatomize(people, "--beta", "0.2", "--alpha", "0.3", "--out", str(tmp_path / "out"))
     found = run_cli(*command, "--json")
     assert (found.code, found.err.count("\n")) == (3, 1)
@@ -84,7 +87,7 @@ def test_an_infeasible_request_exits_3_with_the_nearest_feasible_values(people: 
     assert not (tmp_path / "out").exists()
 
 
-def test_text_tells_tables_levels_and_error(people: str, tmp_path: Path) -> None:
+def test_the_text_shows_tables_levels_and_error(people: str, tmp_path: Path) -> None:
     found = run_cli(*anatomize(people, *BOUNDS, "--out", str(tmp_path / "out")))
     assert found.code == 0
     for told in (
@@ -105,23 +108,29 @@ def test_a_dry_run_writes_nothing(people: str, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_without_out_nothing_is_written_and_that_is_said(people: str) -> None:
+def test_without_out_nothing_is_written_and_the_text_says_so(people: str) -> None:
     found = run_cli(*anatomize(people, *BOUNDS))
     assert found.code == 0
     assert "Nothing was written. Name a folder with --out DIR to publish." in found.out
 
 
 @pytest.mark.slow
-def test_what_looks_like_an_identifier_is_left_out_and_that_is_said(tmp_path: Path) -> None:
-    """Nobody said what the columns are; the names of people and the numbers of the rows must not leave by accident."""
+def test_columns_like_identifiers_are_dropped_and_reported(tmp_path: Path) -> None:
+    """No roles are set: names of people and row numbers must not be published by accident."""
     source = tmp_path / "people.csv"
     lines = [f"{n},Ann{n},{20 + n},{'TE'[n % 2]},{4000 + 100 * (n % 4)}" for n in range(8)]
     source.write_text("\n".join(["number,name,age,job,salary", *lines]) + "\n", encoding="utf-8")
     asked = ("anatomize", str(source), "--sensitive", "salary", "--beta", "1/4", "--tables", "2")
     document = run_cli(*asked, "--out", str(tmp_path / "out"), "--json").json()
-    assert sorted(name for columns in document["tables"] for name in columns) == ["age", "job", "salary"]
+    assert sorted(name for columns in document["tables"] for name in columns) == [
+        "age",
+        "job",
+        "salary",
+    ]
     assert list(document["left_out"]) == ["number", "name"]
-    assert all("Ann" not in path.read_text(encoding="utf-8") for path in (tmp_path / "out").iterdir())
+    assert all(
+        "Ann" not in path.read_text(encoding="utf-8") for path in (tmp_path / "out").iterdir()
+    )
     assert "left out: name (looks like an identifier" in run_cli(*asked).out
     named = run_cli(*asked, "--qi", "name,age", "--json").json()
     assert named["tables"] == [["name"], ["age"], ["salary"]]
@@ -129,9 +138,16 @@ def test_what_looks_like_an_identifier_is_left_out_and_that_is_said(tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_the_attacks_are_told_beside_the_promise(people: str) -> None:
-    document = run_cli(*anatomize(people, *BOUNDS, "--dry-run", "--attack", "--queries", "0", "--json")).json()
-    assert [outcome["promise"] for outcome in document["attacks"]] == ["alpha", "beta", "gamma", "delta"]
+def test_attacks_are_shown_with_the_guarantee(people: str) -> None:
+    document = run_cli(
+        *anatomize(people, *BOUNDS, "--dry-run", "--attack", "--queries", "0", "--json")
+    ).json()
+    assert [outcome["promise"] for outcome in document["attacks"]] == [
+        "alpha",
+        "beta",
+        "gamma",
+        "delta",
+    ]
     assert all(outcome["holds"] for outcome in document["attacks"])
     assert document["recq"] == {}
     text = run_cli(*anatomize(people, *BOUNDS, "--dry-run", "--attack")).out
@@ -153,7 +169,7 @@ def test_a_release_is_checked_from_its_files(people: str, tmp_path: Path) -> Non
     assert "BROKEN" in run_cli("anatomize", out, "--check", "--beta", "1/5").out
 
 
-def test_what_a_check_does_not_look_at_is_refused(people: str, tmp_path: Path) -> None:
+def test_options_that_a_check_ignores_are_rejected(people: str, tmp_path: Path) -> None:
     out = str(tmp_path / "out")
     run_cli(*anatomize(people, *BOUNDS, "--out", out, "--queries", "0"))
     making = [
@@ -166,7 +182,14 @@ def test_what_a_check_does_not_look_at_is_refused(people: str, tmp_path: Path) -
         "--force",
         "--format csv",
     ]
-    dividing = ["--qi age", "--identifier name", "--nulls drop", "--tables 2", "--method anatomy", "--locality"]
+    dividing = [
+        "--qi age",
+        "--identifier name",
+        "--nulls drop",
+        "--tables 2",
+        "--method anatomy",
+        "--locality",
+    ]
     for idle in [*making, *dividing, "--delimiter ;"]:
         found = run_cli("anatomize", out, "--check", *idle.split())
         assert found.code == 2
@@ -181,14 +204,14 @@ def test_what_a_check_does_not_look_at_is_refused(people: str, tmp_path: Path) -
         (["--queries", "0", "--workload", "range"], "with"),
     ],
 )
-def test_options_without_effect_are_refused(idle: list[str], reason: str, people: str) -> None:
+def test_options_without_effect_are_rejected(idle: list[str], reason: str, people: str) -> None:
     found = run_cli(*anatomize(people, *BOUNDS, *idle))
     assert found.code == 2
     assert f"has no effect {reason}" in found.err
 
 
 @pytest.mark.slow
-def test_the_most_groups_are_told(people: str) -> None:
+def test_the_largest_number_of_groups_is_shown(people: str) -> None:
     """Three groups exist at these bounds, and no more (golden file of paper 002)."""
     bounds = [
         "--alpha",
@@ -203,19 +226,27 @@ def test_the_most_groups_are_told(people: str) -> None:
         "gender,job;age,zipcode",
     ]
     document = run_cli(*anatomize(people, *bounds, "--json")).json()
-    assert (document["groups"], document["groups_at_most"], document["groups_proved_most"]) == (3, 3, True)
+    assert (document["groups"], document["groups_at_most"], document["groups_proved_most"]) == (
+        3,
+        3,
+        True,
+    )
     assert (
         "No grouping that keeps these promises has more groups; this is proved."
         in run_cli(*anatomize(people, *bounds)).out
     )
 
 
-def test_another_s_release_is_checked_too(tmp_path: Path) -> None:
+def test_a_third_party_release_is_checked(tmp_path: Path) -> None:
     folder = tmp_path / "theirs"
     folder.mkdir()
     (folder / "qit.csv").write_text("GID,age\n1,30\n1,40\n2,50\n2,60\n", encoding="utf-8")
-    (folder / "st.csv").write_text("GID,disease,Count\n1,flu,1\n1,cold,1\n2,flu,2\n", encoding="utf-8")
-    found = run_cli("anatomize", str(folder), "--check", "--sensitive", "disease", "--alpha", "1", "--json")
+    (folder / "st.csv").write_text(
+        "GID,disease,Count\n1,flu,1\n1,cold,1\n2,flu,2\n", encoding="utf-8"
+    )
+    found = run_cli(
+        "anatomize", str(folder), "--check", "--sensitive", "disease", "--alpha", "9/10", "--json"
+    )
     assert found.json()["levels"] == {"alpha": "1/2", "beta": "1", "gamma": "1/2", "delta": "1/4"}
     assert "not known which column" in run_cli("anatomize", str(folder), "--check").err
     nothing = run_cli("anatomize", str(folder), "--check", "--sensitive", "disease")
@@ -225,28 +256,41 @@ def test_another_s_release_is_checked_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_without_bounds_a_release_is_held_against_what_it_promises(people: str, tmp_path: Path) -> None:
+def test_without_bounds_a_release_is_checked_against_its_own(people: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     run_cli(*anatomize(people, *BOUNDS, "--out", str(out)))
     kept = run_cli("anatomize", str(out), "--check", "--json")
-    assert (kept.code, kept.json()["promises"]) == (0, json.loads((out / "manifest.json").read_text())["promises"])
+    assert (kept.code, kept.json()["promises"]) == (
+        0,
+        json.loads((out / "manifest.json").read_text())["promises"],
+    )
     assert set(kept.json()["settings"]["bounds"].values()) == {"the release"}
-    # A publisher who promised more than the tables keep: the files alone show it.
+    # A publisher claimed more than the tables meet: the files alone show it.
+    shutil.rmtree(tmp_path / "out.private")  # it would show that the manifest was changed
     document = json.loads((out / "manifest.json").read_text())
     document["promises"]["beta"] = "1/5"
     (out / "manifest.json").write_text(json.dumps(document), encoding="utf-8")
     broken = run_cli("anatomize", str(out), "--check", "--json")
     assert (broken.code, broken.json()["broken"]) == (1, ["beta"])
-    # What is given goes before it, bound by bound.
+    # Explicit bounds take precedence, one by one.
     laxer = run_cli("anatomize", str(out), "--check", "--beta", "1/4", "--json").json()
     assert (laxer["holds"], laxer["promises"]["delta"]) == (True, document["promises"]["delta"])
     assert laxer["settings"]["bounds"]["beta"] == "given"
 
 
-def test_a_release_that_promises_nothing_is_never_said_to_hold(people: str, tmp_path: Path) -> None:
+def test_a_release_without_requirements_never_passes(people: str, tmp_path: Path) -> None:
     out = str(tmp_path / "out")
     run_cli(
-        "anatomize", people, "--sensitive", "salary", "--identifier", "name", "--method", "permutation", "--out", out
+        "anatomize",
+        people,
+        "--sensitive",
+        "salary",
+        "--identifier",
+        "name",
+        "--method",
+        "permutation",
+        "--out",
+        out,
     )
     found = run_cli("anatomize", out, "--check", "--json")
     assert (found.code, "holds" in found.json()) == (2, False)
@@ -292,4 +336,6 @@ def test_methods_and_settings(people: str, more: list[str]) -> None:
 
 def test_the_seed_is_not_published(people: str, tmp_path: Path) -> None:
     run_cli(*anatomize(people, *BOUNDS, "--out", str(tmp_path / "out"), "--seed", "987654321"))
-    assert "987654321" not in json.dumps(json.loads((tmp_path / "out" / "manifest.json").read_text(encoding="utf-8")))
+    assert "987654321" not in json.dumps(
+        json.loads((tmp_path / "out" / "manifest.json").read_text(encoding="utf-8"))
+    )

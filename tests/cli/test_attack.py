@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`divulge attack` on tables whose values were changed, swapped or made up, and what is left when it is interrupted."""
+"""`divulge attack` on perturbed, swapped and synthetic tables, and when it is interrupted."""
 
 from __future__ import annotations
 
@@ -31,20 +31,34 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def rates(folder: Path, ages: list[int], *options: str, identified: bool = True) -> dict[str, dict[str, Any]]:
-    """What each attack achieves on the table with other ages."""
+def rates(
+    folder: Path, ages: list[int], *options: str, identified: bool = True
+) -> dict[str, dict[str, Any]]:
+    """Return the result of each attack on the table with other ages."""
     made = TRUTH.set_column(1, "age", pa.array(ages))
     pc.write_csv(made if identified else made.drop_columns(["id"]), folder / "made.csv")
-    roles = ("--knows", "age", "--sensitive", "disease", *(("--identifier", "id") if identified else ()))
+    roles = (
+        "--knows",
+        "age",
+        "--sensitive",
+        "disease",
+        *(("--identifier", "id") if identified else ()),
+    )
     found = run_cli(
-        "attack", str(folder / "made.csv"), "--truth", str(folder / "truth.csv"), *roles, *options, "--json"
+        "attack",
+        str(folder / "made.csv"),
+        "--truth",
+        str(folder / "truth.csv"),
+        *roles,
+        *options,
+        "--json",
     )
     assert found.code == 0, found.err
     return {one["attack"]: one for one in json.loads(found.out)["attacks"]}
 
 
 def test_a_perturbed_table(folder: Path) -> None:
-    """Every age is one more: no row fits anybody, and the nearest row is everybody's own."""
+    """Every age is increased by one: no row matches, and the nearest row is the right one."""
     found = rates(folder, [age + 1 for age in AGES])
     assert (found["prosecutor"]["guesses"], found["prosecutor"]["successes"]) == (0, 0)
     assert found["nearest-row"]["successes"] == 20
@@ -52,7 +66,11 @@ def test_a_perturbed_table(folder: Path) -> None:
 
 
 def test_a_swapped_table(folder: Path) -> None:
-    """Neighbours exchanged their ages: a row fits everybody and is nobody's own, and the disease is right where both have the same."""
+    """Neighbors exchanged their ages.
+
+    A row matches everyone but is nobody's own. The disease is right if both neighbors have the
+    same.
+    """
     found = rates(folder, [AGES[n ^ 1] for n in range(20)])
     assert (found["prosecutor"]["guesses"], found["prosecutor"]["successes"]) == (20, 0)
     assert found["nearest-row"]["successes"] == 0
@@ -60,7 +78,7 @@ def test_a_swapped_table(folder: Path) -> None:
 
 
 def test_a_synthetic_table(folder: Path) -> None:
-    """Rows of nobody: whose they are cannot be asked; values are guessed from them all the same."""
+    """No row belongs to a person, so records cannot be linked; values can still be inferred."""
     found = rates(folder, list(reversed(AGES)), identified=False)
     assert "nearest-row" not in found
     assert found["nearest-value"]["successes"] == 0  # the young have what the old have
@@ -68,7 +86,7 @@ def test_a_synthetic_table(folder: Path) -> None:
 
 
 def test_ctrl_c_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Interrupted in the middle of the joins: no picture, no page, nothing in the folder for temporary files."""
+    """Interrupted during the joins: no chart, no report, no temporary file."""
     spare = folder / "spare"
     spare.mkdir()
 
@@ -89,6 +107,8 @@ def test_ctrl_c_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
         str(spare),
         *out,
     )
-    found = run_cli("attack", str(folder / "truth.csv"), "--truth", str(folder / "truth.csv"), *asked)
+    found = run_cli(
+        "attack", str(folder / "truth.csv"), "--truth", str(folder / "truth.csv"), *asked
+    )
     assert (found.code, found.out, found.err) == (130, "", "divulge: interrupted\n")
     assert sorted(folder.rglob("*")) == before

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a shell completes: commands, options, closed sets and the columns of the table on the line, in the shells themselves."""
+"""Shell completion of commands, options, choices and columns, in real shells."""
 
 from __future__ import annotations
 
@@ -37,19 +37,30 @@ def home(tmp_path: Path) -> Path:
 
 def environment(home: Path, **more: str) -> dict[str, str]:
     path = f"{home / 'bin'}:{os.environ['PATH']}"
-    return {"HOME": str(home), "PATH": path, "PYTHONPATH": str(ROOT / "src"), "TERM": "dumb", "PS1": "> ", **more}
+    return {
+        "HOME": str(home),
+        "PATH": path,
+        "PYTHONPATH": str(ROOT / "src"),
+        "TERM": "dumb",
+        "PS1": "> ",
+        **more,
+    }
 
 
 def divulge(home: Path, *arguments: str, **more: str) -> str:
     done = subprocess.run(
         [str(home / "bin" / "divulge"), *arguments],
-        capture_output=True, text=True, check=True, cwd=home, env=environment(home, **more),
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=home,
+        env=environment(home, **more),
+    )
     return done.stdout
 
 
 def offered(line: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What bash is offered at the end of a line, by the protocol between it and the program."""
+    """Return the completions that bash receives at the end of a line."""
     words = line.split(" ")
     monkeypatch.setenv("_DIVULGE_COMPLETE", "complete_bash")
     monkeypatch.setenv("COMP_WORDS", "\n".join(words))
@@ -67,7 +78,7 @@ def offered(line: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         ("divulge --s", ["--show-completion"], ["measure"]),
         ("divulge hierarchy b", ["build"], ["cut"]),
         ("divulge check t.csv --k-a", ["--k-anonymity"], []),
-        ("divulge check t.csv --itp", [], ["--itpr"]),  # hidden, and still taken
+        ("divulge check t.csv --itp", [], ["--itpr"]),  # hidden, but accepted
         ("divulge check t.csv --promise l_d", ["l_diversity"], ["--l-diversity"]),
         ("divulge measure t.csv --by entropy_l", ["entropy_leakage"], ["k_anonymity"]),
         ("divulge generalize t.csv --method m", ["mondrian"], ["full-domain"]),
@@ -75,7 +86,11 @@ def offered(line: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         ("divulge generalize t.csv --objective d", ["discernibility"], ["loss"]),
         ("divulge check t.csv --engine ", ["duckdb", "spark"], []),
         ("divulge check t.csv --qi z", ["zip", "zone"], ["age"]),
-        ("divulge check --k-anonymity 5 t.csv --qi zip,", ["zip,age", "zip,zone", "zip,disease"], ["zip,zip"]),
+        (
+            "divulge check --k-anonymity 5 t.csv --qi zip,",
+            ["zip,age", "zip,zone", "zip,disease"],
+            ["zip,zip"],
+        ),
         ("divulge check t.csv --sensitive d", ["disease"], ["zip"]),
         ("divulge check t.csv --identifier ", ["zip", "age", "zone", "disease"], []),
         ("divulge check t.csv --person a", ["age"], ["zip"]),
@@ -84,8 +99,8 @@ def offered(line: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         ("divulge compare t.csv u.csv --qi z", ["zip", "zone"], ["age"]),
         ("divulge check no.csv --qi z", [], ["zip"]),
     ],
-)  # fmt: skip
-def test_what_is_offered(
+)
+def test_completions(
     home: Path, line: str, some: list[str], none: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(home)
@@ -95,7 +110,7 @@ def test_what_is_offered(
 
 
 def type_into(shell: list[str], home: Path, keys: str, until: str) -> str:
-    """What a shell in a terminal shows after these keys; fails if `until` never comes."""
+    """Return the output of a shell in a terminal after these keys; it must contain `until`."""
     child, terminal = pty.fork()
     if not child:
         os.chdir(home)
@@ -125,10 +140,14 @@ def _read(terminal: int) -> str:
 
 
 @pytest.mark.slow
-def test_bash_completes_after_installing_below_home_alone(home: Path) -> None:
+def test_bash_completes_and_installs_only_below_home(home: Path) -> None:
     before = set(home.rglob("*"))
     told = divulge(home, "--install-completion", "bash")
-    written = {path.relative_to(home).as_posix() for path in home.rglob("*") if path.is_file() and path not in before}
+    written = {
+        path.relative_to(home).as_posix()
+        for path in home.rglob("*")
+        if path.is_file() and path not in before
+    }
     assert written == {".bashrc", ".bash_completions/divulge.sh"}
     assert str(home / ".bash_completions/divulge.sh") in told
     assert "disease " in type_into(["bash", "--norc", "-i"], home, KEYS, "disease ")
@@ -150,21 +169,23 @@ def test_zsh_completes(home: Path) -> None:
 def test_fish_completes(home: Path) -> None:
     divulge(home, "--install-completion", "fish")
     asked = ["fish", "-c", "complete -C 'divulge check t.csv --qi z'"]
-    done = subprocess.run(asked, capture_output=True, text=True, check=True, cwd=home, env=environment(home))
+    done = subprocess.run(
+        asked, capture_output=True, text=True, check=True, cwd=home, env=environment(home)
+    )
     assert done.stdout.split() == ["zip", "zone"]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_lines_can_be_shown(shell: str) -> None:
+def test_the_completion_script_is_printed(shell: str) -> None:
     assert f"_DIVULGE_COMPLETE=complete_{shell}" in run_cli("--show-completion", shell).out
 
 
-def test_a_shell_that_is_not_known_is_refused() -> None:
+def test_an_unknown_shell_is_rejected() -> None:
     refused = run_cli("--show-completion", "bsh")
     assert (refused.code, "did you mean 'bash'" in refused.err) == (2, True)
 
 
-def test_a_file_that_leads_out_of_home_is_left_alone(
+def test_a_link_that_leads_out_of_home_is_not_written(
     home: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outside = tmp_path_factory.mktemp("outside") / "bashrc"

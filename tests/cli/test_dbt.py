@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dbt package: its SQL gives our numbers, on tables drawn at random; and dbt itself runs its tests.
+"""The dbt package: its SQL returns our numbers on random tables, and dbt runs its tests.
 
-The SQL is rendered by Jinja alone, as dbt would, and runs in DuckDB. dbt runs in an environment of its own, which is made once, where a
-package index can be reached: its parser and ours do not fit one lock.
+Jinja alone renders the SQL, as dbt would, and DuckDB runs it. dbt has an environment of its own,
+which is created once if a package index can be reached: its parser and ours do not fit one lock
+file.
 """
 
 from __future__ import annotations
@@ -26,18 +27,25 @@ import divulge as dv
 from divulge.datasets import patients
 from divulge.metrics import METRICS
 from tests.helpers import run_cli
-from tests.table.postgres_server import PostgresServer
+from tests.sources.postgres_server import PostgresServer
 
 Generic = Mapping[str, Callable[..., str]]
 Rows = list[dict[str, Any]]
 IDENTITY = ("k_anonymity", "identity_itpr")
 AT_LEAST = ("k_anonymity", "l_diversity", "entropy_l_diversity")
-TESTS = (*AT_LEAST, "t_closeness", "distribution_leakage", "entropy_leakage", "itpr", "identity_itpr")
+TESTS = (
+    *AT_LEAST,
+    "t_closeness",
+    "distribution_leakage",
+    "entropy_leakage",
+    "itpr",
+    "identity_itpr",
+)
 
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the command writes."""
+    """The package that the command writes."""
     folder = tmp_path_factory.mktemp("dbt") / "divulge_dbt"
     shown = run_cli("dbt", str(folder), "--json")
     assert (shown.code, len(shown.json()["written"])) == (0, 2 + len(TESTS))
@@ -46,13 +54,16 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def generic(package: Path) -> Generic:
-    """The generic tests as functions that give a statement; dbt makes macros of them in the same way."""
+    """Return the generic tests as functions that return a statement, as macros of dbt do."""
     loaded = jinja2.Environment(extensions=["jinja2.ext.do"], undefined=jinja2.StrictUndefined)  # noqa: S701 - SQL
     loaded.globals["target"] = {"type": "duckdb"}
-    loaded.globals["divulge"] = loaded.from_string((package / "macros/classes.sql").read_text(encoding="utf-8")).module
+    loaded.globals["divulge"] = loaded.from_string(
+        (package / "macros/classes.sql").read_text(encoding="utf-8")
+    ).module
     texts = {path.stem: path.read_text(encoding="utf-8") for path in (package / "macros").iterdir()}
     macros = {
-        name: text.replace("{% test ", "{% macro test_").replace("endtest", "endmacro") for name, text in texts.items()
+        name: text.replace("{% test ", "{% macro test_").replace("endtest", "endmacro")
+        for name, text in texts.items()
     }
     return {
         name: getattr(loaded.from_string(text).module, f"test_{name}")
@@ -61,8 +72,10 @@ def generic(package: Path) -> Generic:
     }
 
 
-def numbers(generic: Generic, ask: Callable[[str], Rows], distance: str) -> dict[str, dict[Any, float]]:
-    """By each test the number of each class; every class breaks a bound that none can keep."""
+def numbers(
+    generic: Generic, ask: Callable[[str], Rows], distance: str
+) -> dict[str, dict[Any, float]]:
+    """Return the value of each class by each test, with a bound that every class violates."""
     found = {}
     for name, statement in generic.items():
         asked: dict[str, Any] = {"at_least": 1e9} if name in AT_LEAST else {"at_most": -1e9}
@@ -74,14 +87,19 @@ def numbers(generic: Generic, ask: Callable[[str], Rows], distance: str) -> dict
 
 
 def ours(table: pa.Table, distance: str) -> dict[str, dict[Any, float]]:
-    """The same by dv.measure."""
+    """Return the value of each class by `dv.measure`."""
     her = dv.Adversary(distances={"s": "ordered" if distance == "ordered" else "equal"})
     measured = dv.measure(table, quasi_identifiers=["q", "r"], sensitive="s", adversary=her)
-    keys = [tuple(measured.contingency.class_key(place).values()) for place in range(measured.class_count)]
+    keys = [
+        tuple(measured.contingency.class_key(place).values())
+        for place in range(measured.class_count)
+    ]
     found: dict[str, dict[Any, float]] = {}
     for name in TESTS:
         scope = "identity" if name in IDENTITY else "sensitive"
-        metric = next(it for it in METRICS if (it.name, it.scope) == (name.removeprefix("identity_"), scope))
+        metric = next(
+            it for it in METRICS if (it.name, it.scope) == (name.removeprefix("identity_"), scope)
+        )
         assert metric.per_class is not None
         view = measured.identity_view if name in IDENTITY else measured.beliefs["s"]
         found[name] = dict(zip(keys, metric.per_class(view).tolist(), strict=True))
@@ -89,12 +107,20 @@ def ours(table: pa.Table, distance: str) -> dict[str, dict[Any, float]]:
 
 
 def drawn(seed: int) -> pa.Table:
-    """Few values, some of them null; with seed 0 one class, with seed 1 one value, with seed 2 one person."""
+    """Draw a table with few values, some of them null.
+
+    Seed 0 has one class, seed 1 one value, seed 2 one person.
+    """
     chance = np.random.default_rng(seed)
     rows = 1 if seed == 2 else int(chance.integers(2, 60))
-    q = [None if pick == 0 else f"q{pick}" for pick in chance.integers(0, 1 if seed == 0 else 4, rows)]
+    q = [
+        None if pick == 0 else f"q{pick}"
+        for pick in chance.integers(0, 1 if seed == 0 else 4, rows)
+    ]
     r = chance.integers(0, 1 if seed == 0 else 3, rows)
-    s = [None if pick == 0 else int(pick) for pick in chance.integers(0, 1 if seed == 1 else 5, rows)]
+    s = [
+        None if pick == 0 else int(pick) for pick in chance.integers(0, 1 if seed == 1 else 5, rows)
+    ]
     return pa.table({"q": pa.array(q, pa.string()), "r": r, "s": pa.array(s, pa.int64())})
 
 
@@ -108,7 +134,9 @@ def assert_equal(theirs: Mapping[str, Mapping[Any, float]], table: pa.Table, dis
 def in_duckdb(generic: Generic, table: pa.Table, distance: str) -> dict[str, dict[Any, float]]:
     with duckdb.connect() as connection:
         connection.register("people", table)
-        return numbers(generic, lambda sql: connection.sql(sql).to_arrow_table().to_pylist(), distance)
+        return numbers(
+            generic, lambda sql: connection.sql(sql).to_arrow_table().to_pylist(), distance
+        )
 
 
 @pytest.mark.parametrize("distance", ["equal", "ordered"])
@@ -117,8 +145,10 @@ def test_the_sql_gives_our_numbers(generic: Generic, seed: int, distance: str) -
     assert_equal(in_duckdb(generic, drawn(seed), distance), drawn(seed), distance)
 
 
-def test_the_sql_gives_our_numbers_in_postgresql(generic: Generic, database: PostgresServer) -> None:
-    """The same statements, on a real server."""
+def test_the_sql_gives_our_numbers_in_postgresql(
+    generic: Generic, database: PostgresServer
+) -> None:
+    """The statements run on a real server."""
     table = drawn(5)
     database.load("people", table)
     for distance in ("equal", "ordered"):
@@ -131,19 +161,21 @@ def test_the_numbers_of_the_demo(generic: Generic) -> None:
     assert_equal(in_duckdb(generic, table, "equal"), table, "equal")
 
 
-def test_only_classes_that_break_the_bound_fail(generic: Generic) -> None:
+def test_only_classes_beyond_the_bound_fail(generic: Generic) -> None:
     table = pa.table({"q": ["a", "a", "b"], "s": ["flu", "gout", "flu"]})
     with duckdb.connect() as connection:
         connection.register("people", table)
         for bound, failing in ((1, []), (2, [("b", 1)]), (3, [("a", 2), ("b", 1)])):
             statement = generic["k_anonymity"]("people", quasi_identifiers=["q"], at_least=bound)
             assert sorted(row[:2] for row in connection.execute(statement).fetchall()) == failing
-        # A test that stands below a column is about that column.
-        statement = generic["l_diversity"]("people", quasi_identifiers=["q"], at_least=2, column_name="s")
+        # A test below a column applies to that column.
+        statement = generic["l_diversity"](
+            "people", quasi_identifiers=["q"], at_least=2, column_name="s"
+        )
         assert [row[0] for row in connection.execute(statement).fetchall()] == ["b"]
 
 
-def test_a_folder_that_is_not_ours_is_left_alone(tmp_path: Path) -> None:
+def test_a_foreign_folder_is_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "mine.sql").touch()
     shown = run_cli("dbt", str(tmp_path), "--force")
     assert (shown.code, "is not empty" in shown.err) == (2, True)
@@ -156,7 +188,7 @@ def test_a_folder_that_is_not_ours_is_left_alone(tmp_path: Path) -> None:
     ] == [0, 2, 0]
 
 
-# --- dbt itself ---------------------------------------------------------------------------------------------------------
+# --- dbt itself -----------------------------------------------------------------------------------
 PINS = ("dbt-core==1.10.23", "dbt-duckdb==1.11.1")
 """Later ones fetch their parser when they run."""
 ENVIRONMENT = Path(__file__).parents[2] / "build" / "dbt-1.10.23"
@@ -170,10 +202,11 @@ for line in (["deps"], ["build", "--store-failures"]):
     if done.exception:
         sys.exit(str(done.exception))
 print(*(f"{each.node.name.split('_patients')[0]}={each.status}={each.failures}" for each in done.result), sep="\\n")
-"""
+"""  # noqa: E501
 PROJECT = {
     "dbt_project.yml": "name: hospital\nversion: '1.0'\nconfig-version: 2\nprofile: hospital\n",
-    "profiles.yml": "hospital:\n  target: dev\n  outputs:\n    dev: {type: duckdb, path: hospital.duckdb}\n",
+    "profiles.yml": "hospital:\n  target: dev\n  outputs:\n    dev: {type: duckdb, path: "
+    "hospital.duckdb}\n",
     "packages.yml": "packages:\n  - local: divulge_dbt\n",
     "models/patients.sql": "select * from read_parquet('patients.parquet')\n",
 }
@@ -181,7 +214,7 @@ PROJECT = {
 
 @pytest.fixture(scope="module")
 def dbt() -> Path:
-    """The Python of an environment that has dbt, made once; `make clean` removes it."""
+    """Return the Python of an environment with dbt, created once; `make clean` removes it."""
     python = ENVIRONMENT / "bin" / "python"
     if not (ENVIRONMENT / "done").exists():
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(ENVIRONMENT)], check=True)
@@ -203,39 +236,70 @@ def dbt() -> Path:
 
 
 def asked(name: str, bound: float) -> dict[str, Any]:
-    """A generic test as it stands beside a model."""
-    arguments: dict[str, Any] = {"quasi_identifiers": ["q", "r"], "at_least" if name in AT_LEAST else "at_most": bound}
-    return {f"divulge.{name}": {"arguments": arguments | ({} if name in IDENTITY else {"sensitive": "s"})}}
+    """Return a generic test as it is written for a model."""
+    arguments: dict[str, Any] = {
+        "quasi_identifiers": ["q", "r"],
+        "at_least" if name in AT_LEAST else "at_most": bound,
+    }
+    return {
+        f"divulge.{name}": {
+            "arguments": arguments | ({} if name in IDENTITY else {"sensitive": "s"})
+        }
+    }
 
 
 @pytest.mark.slow
 def test_dbt_runs_the_tests_and_keeps_our_numbers(dbt: Path, tmp_path: Path) -> None:
     people = patients(rows=20_000, seed=7)
     table = pa.table({"q": people["zip"], "r": people["age"], "s": people["diagnosis"]})
-    beside = [asked(name, 1e9 if name in AT_LEAST else -1e9) for name in TESTS] + [asked("k_anonymity", 1)]
-    files = PROJECT | {"models/patients.yml": json.dumps({"models": [{"name": "patients", "data_tests": beside}]})}
+    beside = [asked(name, 1e9 if name in AT_LEAST else -1e9) for name in TESTS] + [
+        asked("k_anonymity", 1)
+    ]
+    files = PROJECT | {
+        "models/patients.yml": json.dumps({"models": [{"name": "patients", "data_tests": beside}]})
+    }
     (tmp_path / "models").mkdir()
     for name, text in files.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     pq.write_table(table, tmp_path / "patients.parquet")
     assert run_cli("dbt", str(tmp_path / "divulge_dbt")).code == 0
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {"DO_NOT_TRACK": "1"}
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {
+        "DO_NOT_TRACK": "1"
+    }
     done = subprocess.run(
-        [str(dbt), "-c", RUN], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        [str(dbt), "-c", RUN],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     mine = ours(table, "equal")
     classes = str(len(mine["k_anonymity"]))
-    told = [line.split("=") for line in done.stdout.split() if line.startswith("divulge_") and "=" in line]
+    told = [
+        line.split("=")
+        for line in done.stdout.split()
+        if line.startswith("divulge_") and "=" in line
+    ]
     assert sorted(told) == sorted(
-        [["divulge_k_anonymity", "pass", "0"], *([f"divulge_{name}", "fail", classes] for name in TESTS)]
+        [
+            ["divulge_k_anonymity", "pass", "0"],
+            *([f"divulge_{name}", "fail", classes] for name in TESTS),
+        ]
     )
     with duckdb.connect(str(tmp_path / "hospital.duckdb"), read_only=True) as kept:
         stored = [
             name
-            for (name,) in kept.execute("SELECT table_name FROM duckdb_tables() WHERE estimated_size > 0").fetchall()
+            for (name,) in kept.execute(
+                "SELECT table_name FROM duckdb_tables() WHERE estimated_size > 0"
+            ).fetchall()
         ]
         for name in TESTS:
             (one,) = [found for found in stored if found.startswith(f"divulge_{name}_patients")]
-            rows = kept.execute(f'SELECT q, r, {name} FROM "main_dbt_test__audit"."{one}"').fetchall()
-            assert {(q, r): number for q, r, number in rows} == pytest.approx(mine[name], abs=1e-9), name
+            rows = kept.execute(
+                f'SELECT q, r, {name} FROM "main_dbt_test__audit"."{one}"'
+            ).fetchall()
+            assert {(q, r): number for q, r, number in rows} == pytest.approx(
+                mine[name], abs=1e-9
+            ), name

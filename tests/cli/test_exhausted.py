@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a machine runs out of, memory and room on a disk: one line, exit code 2, and nothing half-done stays behind."""
+"""Memory or disk space runs out: one line, exit code 2, and no partial output."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from divulge.cli import main
-from divulge.engines import within_memory
+from divulge.engines import memory
 from tests.helpers import CliResult, run_cli
 
 ROWS = 20_000
@@ -23,7 +23,7 @@ ROWS = 20_000
 
 @pytest.fixture
 def people(tmp_path: Path) -> str:
-    """Half a megabyte, so that a file of it does not fit where there is less room."""
+    """A table of half a megabyte, which does not fit where there is less space."""
     path = tmp_path / "people.csv"
     rows = (f"{i % 50},{'abc'[i % 3]},{'x' * 20}{i % 97}" for i in range(ROWS))
     path.write_text("age,disease,note\n" + "\n".join(rows) + "\n", encoding="utf-8")
@@ -32,7 +32,7 @@ def people(tmp_path: Path) -> str:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 256 kB, where the system lets us have one."""
+    """A disk of 256 kB, if the system allows it."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(folder)]
@@ -44,7 +44,10 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 @contextmanager
 def files_of_at_most(size: int) -> Iterator[None]:
-    """No file may grow larger, as if the disk were full; a full disk needs rights that a test may lack."""
+    """Limit the size of files, as if the disk were full.
+
+    A full disk needs rights that a test may lack.
+    """
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
@@ -55,7 +58,9 @@ def files_of_at_most(size: int) -> Iterator[None]:
 
 def generalized(table: str, out: Path, *more: str) -> CliResult:
     roles = ("--qi", "age", "--sensitive", "disease", "--plain", "note")
-    return run_cli("generalize", table, *roles, "--k-anonymity", "2", "--out", str(out), "--json", *more)
+    return run_cli(
+        "generalize", table, *roles, "--k-anonymity", "2", "--out", str(out), "--json", *more
+    )
 
 
 def assert_nothing_is_left(found: CliResult, folder: Path, told: str) -> None:
@@ -73,7 +78,9 @@ def test_a_full_disk_leaves_no_release(format_: str, people: str, small_disk: Pa
 
 
 @pytest.mark.parametrize("format_", ["csv", "arrow"])
-def test_a_file_that_cannot_grow_leaves_no_release(format_: str, people: str, tmp_path: Path) -> None:
+def test_a_file_that_cannot_grow_leaves_no_release(
+    format_: str, people: str, tmp_path: Path
+) -> None:
     folder = tmp_path / "out"
     folder.mkdir()
     with files_of_at_most(100_000):
@@ -81,7 +88,7 @@ def test_a_file_that_cannot_grow_leaves_no_release(format_: str, people: str, tm
     assert_nothing_is_left(found, folder, "File too large")
 
 
-def test_anatomized_tables_leave_nothing_either(people: str, tmp_path: Path) -> None:
+def test_anatomized_tables_leave_no_partial_output(people: str, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     folder.mkdir()
     roles = ("--qi", "age", "--sensitive", "disease", "--beta", "1/2")
@@ -98,27 +105,32 @@ def test_a_memory_limit_that_is_too_small(people: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("limit", "told"), [("10MB", "memory ran out: failed to offload"), ("20MB", "No space left on device")]
+    ("limit", "told"),
+    [("10MB", "memory ran out: failed to offload"), ("20MB", "No space left on device")],
 )
-def test_no_room_to_spill_to(
+def test_no_space_to_spill_to(
     people: str, small_disk: Path, monkeypatch: pytest.MonkeyPatch, limit: str, told: str
 ) -> None:
-    """Neither for what a statement spills nor for what it keeps."""
+    """There is no space to spill to, and none for stored intermediate results."""
     for part in ("FIXED", "SMALLEST"):
-        monkeypatch.setattr(within_memory, part, 0)  # so that a small table is too large
+        monkeypatch.setattr(memory, part, 0)  # so that a small table is too large
     limits = ("--memory-limit", limit, "--temp-directory", str(small_disk))
-    found = run_cli("measure", people, "--qi", "age,note", "--sensitive", "disease", "--json", *limits)
+    found = run_cli(
+        "measure", people, "--qi", "age,note", "--sensitive", "disease", "--json", *limits
+    )
     assert_nothing_is_left(found, small_disk, told)
 
 
-def test_memory_of_python_that_runs_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_runs_out_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(main, "_dispatch", lambda _: np.empty(2**58))
     found = run_cli("measure", "--json")
     assert (found.code, found.err.count("\n")) == (2, 1)
     assert found.json()["error"].startswith("memory ran out: Unable to allocate")
 
 
-def test_a_full_disk_is_told_in_the_words_of_the_system(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_full_disk_shows_the_message_of_the_system(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     def full(*_: Any) -> None:
         raise OSError(28, "Error writing bytes to file. Detail: [errno 28] No space left on device")
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.helpers import run_cli
 
-PEOPLE = "zip,age,grade,birth\n02139,34,A,1980-05-01\n02138,41,B,1981-06-02\n02139,95,C,1979-12-31\n10115,17,D,\n"
+PEOPLE = "zip,age,grade,birth\n02139,34,A,1980-05-01\n02138,41,B,1981-06-02\n02139,95,C,1979-12-31\n10115,17,D,\n"  # noqa: E501
 
 
 @pytest.fixture
@@ -23,7 +23,17 @@ def people(tmp_path: Path) -> str:
 def test_build_writes_a_hierarchy_by_rule(people: str, tmp_path: Path) -> None:
     out = tmp_path / "made" / "age.csv"
     done = run_cli(
-        "hierarchy", "build", people, "--column", "age", "--intervals", "5,10", "--top", "90", "--out", str(out)
+        "hierarchy",
+        "build",
+        people,
+        "--column",
+        "age",
+        "--intervals",
+        "5,10",
+        "--top",
+        "90",
+        "--out",
+        str(out),
     )
     assert done.code == 0, done.err
     assert out.read_text(encoding="utf-8") == (
@@ -33,7 +43,20 @@ def test_build_writes_a_hierarchy_by_rule(people: str, tmp_path: Path) -> None:
     again = run_cli("hierarchy", "build", people, "--column", "age", "--prefix", "--out", str(out))
     assert (again.code, again.out) == (2, "")
     assert "exists already" in again.err
-    assert run_cli("hierarchy", "build", people, "--column", "age", "--prefix", "--out", str(out), "--force").code == 0
+    assert (
+        run_cli(
+            "hierarchy",
+            "build",
+            people,
+            "--column",
+            "age",
+            "--prefix",
+            "--out",
+            str(out),
+            "--force",
+        ).code
+        == 0
+    )
 
 
 @pytest.mark.parametrize(
@@ -48,12 +71,18 @@ def test_build_writes_a_hierarchy_by_rule(people: str, tmp_path: Path) -> None:
         ),
         ("grade", ["--order", "A,B,C,D", "--groups", "2"], ["[A, B]", "[C, D]"]),
         ("birth", ["--dates", "decade"], ["1970s", "1980s"]),
-        ("birth", ["--dates", "year", "--format", "%Y-%m-%d", "--no-suppress"], ["1979", "1980", "1981"]),
+        (
+            "birth",
+            ["--dates", "year", "--format", "%Y-%m-%d", "--no-suppress"],
+            ["1979", "1980", "1981"],
+        ),
         ("grade", ["--rule", '{keep = ["A"]}'], ["A", "(other)"]),
         ("grade", ["--intervals", "5", "--other", "none"], ["none"]),
     ],
 )
-def test_build_takes_every_rule(people: str, column: str, options: list[str], level_1: list[str]) -> None:
+def test_build_takes_every_rule(
+    people: str, column: str, options: list[str], level_1: list[str]
+) -> None:
     done = run_cli("hierarchy", "build", people, "--column", column, *options, "--json")
     assert done.code == 0, done.err
     assert done.json()["hierarchies"][column]["levels"][1]["examples"] == level_1
@@ -62,7 +91,9 @@ def test_build_takes_every_rule(people: str, column: str, options: list[str], le
 def test_build_takes_a_taxonomy_from_a_file(people: str, tmp_path: Path) -> None:
     path = tmp_path / "grades.txt"
     path.write_text("passed\n  A\n  B\n  C\nfailed\n  D\n", encoding="utf-8")
-    levels = run_cli("hierarchy", "build", people, "--column", "grade", "--taxonomy", str(path), "--json").json()
+    levels = run_cli(
+        "hierarchy", "build", people, "--column", "grade", "--taxonomy", str(path), "--json"
+    ).json()
     assert levels["hierarchies"]["grade"]["levels"][1] == {
         "level": 1,
         "labels": 2,
@@ -71,7 +102,9 @@ def test_build_takes_a_taxonomy_from_a_file(people: str, tmp_path: Path) -> None
     }
 
 
-def test_without_a_rule_the_choice_is_shown_and_nothing_is_written(people: str, tmp_path: Path) -> None:
+def test_without_a_rule_the_choice_is_shown_and_nothing_is_written(
+    people: str, tmp_path: Path
+) -> None:
     before = sorted(tmp_path.iterdir())
     shown = run_cli("hierarchy", "build", people, "--column", "zip,age")
     assert shown.code == 0
@@ -85,7 +118,9 @@ def test_without_a_rule_the_choice_is_shown_and_nothing_is_written(people: str, 
 
 def test_several_columns_go_into_a_folder_that_check_reads(people: str, tmp_path: Path) -> None:
     folder = tmp_path / "hierarchies"
-    assert run_cli("hierarchy", "build", people, "--column", "zip,age", "--out", str(folder)).code == 0
+    assert (
+        run_cli("hierarchy", "build", people, "--column", "zip,age", "--out", str(folder)).code == 0
+    )
     assert sorted(path.name for path in folder.iterdir()) == ["age.csv", "zip.csv"]
     checked = run_cli("hierarchy", "check", people, "--hierarchies", str(folder), "--json")
     assert checked.code == 0
@@ -140,8 +175,18 @@ def test_convert_unpacks_an_arx_project(tmp_path: Path) -> None:
     assert (out / "divulge.toml").read_text(encoding="utf-8") == (
         'quasi_identifiers = ["age"]\nsensitive = ["disease"]\n'
     )
-    assert run_cli("hierarchy", "check", str(out / "data.csv"), "--hierarchies", str(out / "hierarchies")).code == 0
-    assert run_cli("measure", str(out / "data.csv"), "--qi", "age", "--sensitive", "disease", "--json").code == 0
+    assert (
+        run_cli(
+            "hierarchy", "check", str(out / "data.csv"), "--hierarchies", str(out / "hierarchies")
+        ).code
+        == 0
+    )
+    assert (
+        run_cli(
+            "measure", str(out / "data.csv"), "--qi", "age", "--sensitive", "disease", "--json"
+        ).code
+        == 0
+    )
     assert run_cli("hierarchy", "convert", str(tmp_path / "study.deid"), str(out)).code == 2
     shown = run_cli("hierarchy", "show", str(tmp_path / "study.deid"), "--json").json()
     assert shown["hierarchies"]["age"]["leaves"] == 2
@@ -157,15 +202,22 @@ def test_a_project_writes_nothing_outside_its_folder(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["evil.deid"]
 
 
-def test_show_tells_the_levels_and_what_becomes_of_null(tmp_path: Path) -> None:
+def test_show_prints_the_levels_and_the_labels_of_null(tmp_path: Path) -> None:
     path = tmp_path / "adult_hierarchy_education.csv"
-    path.write_text("Bachelors;Undergraduate;*\nSome-college;Undergraduate;*\n11th;High School;*\n", encoding="utf-8")
+    path.write_text(
+        "Bachelors;Undergraduate;*\nSome-college;Undergraduate;*\n11th;High School;*\n",
+        encoding="utf-8",
+    )
     shown = run_cli("hierarchy", "show", str(path), "--most", "1")
     assert "education: 3 values, 2 levels above them" in shown.out
     assert "... and 2 more values" in shown.out
     document = run_cli("hierarchy", "show", str(path), "--json").json()["hierarchies"]["education"]
     assert document["null"] == [None, None, "*"]
-    assert [(level["labels"], level["largest"]) for level in document["levels"]] == [(3, 1), (2, 2), (1, 3)]
+    assert [(level["labels"], level["largest"]) for level in document["levels"]] == [
+        (3, 1),
+        (2, 2),
+        (1, 3),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -191,22 +243,36 @@ def test_each_help_ends_with_an_example(command: str) -> None:
     assert f"divulge hierarchy {command}" in run_cli("hierarchy", command, "--help").out
 
 
-def test_cut_finds_the_ranges_that_tell_the_most(tmp_path: Path) -> None:
-    """Two of each age: the young have flu, the old colds. One cut between them keeps all of the one bit that age tells."""
+def test_cut_finds_the_most_informative_ranges(tmp_path: Path) -> None:
+    """Two people of each age: the young have flu, the old have colds.
+
+    One cut between them keeps the whole bit of information in age.
+    """
     table = tmp_path / "people.csv"
-    rows = [(age, grade, "flu" if age < 40 else "cold") for age, grade in ((20, "A"), (30, "B"), (50, "C"), (60, "D"))]
-    table.write_text("age,grade,ill\n" + "".join(f"{a},{g},{i}\n" * 2 for a, g, i in rows), encoding="utf-8")
+    rows = [
+        (age, grade, "flu" if age < 40 else "cold")
+        for age, grade in ((20, "A"), (30, "B"), (50, "C"), (60, "D"))
+    ]
+    table.write_text(
+        "age,grade,ill\n" + "".join(f"{a},{g},{i}\n" * 2 for a, g, i in rows), encoding="utf-8"
+    )
     out = tmp_path / "age.csv"
     asked = ("hierarchy", "cut", str(table), "--about", "ill", "--k-anonymity", "4", "--json")
     found = run_cli(*asked, "--column", "age", "--out", str(out)).json()
-    assert (found["rule"], found["information"], found["original_information"]) == ({"cuts": [50]}, 1, 1)
+    assert (found["rule"], found["information"], found["original_information"]) == (
+        {"cuts": [50]},
+        1,
+        1,
+    )
     assert [(item["low"], item["high"], item["people"]) for item in found["ranges"]] == [
         ("20", "30", 4),
         ("50", "60", 4),
     ]
     assert out.read_text(encoding="utf-8") == "20;<50;*\n30;<50;*\n50;>=50;*\n60;>=50;*\n"
     scale = run_cli(*asked, "--column", "grade", "--order", "grade=A,B,C,D").json()
-    assert scale["rule"]["rows"] == {name: [f"[{'A, B' if name < 'C' else 'C, D'}]", "*"] for name in "ABCD"}
+    assert scale["rule"]["rows"] == {
+        name: [f"[{'A, B' if name < 'C' else 'C, D'}]", "*"] for name in "ABCD"
+    }
     assert run_cli(*asked, "--column", "age", "--ranges", "1").json()["rule"] == {"suppress": True}
     told = run_cli(*asked[:-1], "--column", "age").out
     assert "age in 2 ranges tells 1 bits about ill, of 1 as it is" in told

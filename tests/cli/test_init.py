@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`divulge init`: the first policy of a table has a role for every column, and runs as it is."""
+"""`divulge init`: the first policy of a table has a role for every column and works unchanged."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ VISITS = pa.table(
     }
 )
 WEIGHTED = VISITS.drop_columns(["patient_id", "tags"])
-WITHOUT_SECRETS = pa.table({"age": [20 + i % 5 for i in range(60)], "sex": ["fm"[i % 2] for i in range(60)]})
+WITHOUT_SECRETS = pa.table(
+    {"age": [20 + i % 5 for i in range(60)], "sex": ["fm"[i % 2] for i in range(60)]}
+)
 
 
 @pytest.fixture(autouse=True)
@@ -40,11 +42,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [patients(rows=1_000, seed=3), VISITS, WEIGHTED, WITHOUT_SECRETS],
     ids=["patients", "visits", "weighted", "plain"],
 )
-def test_it_runs_as_it_is(table: pa.Table, folder: Path) -> None:
+def test_the_first_policy_works_unchanged(table: pa.Table, folder: Path) -> None:
     pq.write_table(table, folder / "t.parquet")
     assert run_cli("init", "t.parquet").code == 0
     written = tomllib.loads((folder / "divulge.toml").read_text(encoding="utf-8"))
-    roles = [written.get(role, []) for role in ("quasi_identifiers", "sensitive", "identifier", "leave_out", "plain")]
+    roles = [
+        written.get(role, [])
+        for role in ("quasi_identifiers", "sensitive", "identifier", "leave_out", "plain")
+    ]
     named = [name for names in roles for name in names] + [
         written[role] for role in ("person", "weight") if role in written
     ]
@@ -55,7 +60,7 @@ def test_it_runs_as_it_is(table: pa.Table, folder: Path) -> None:
     released = run_cli("generalize", "t.parquet", "--no-explain", "--out", "release", "--json")
     assert released.code == 0, released.err
     assert released.json()["settings"]["policy"]["file"] == "divulge.toml"
-    # What it published keeps the policy too, read as any other table.
+    # The published table meets the policy too, when it is read as any other table.
     if "person" not in written:
         assert run_cli("check", "release/table.parquet", "--policy", "divulge.toml").code == 0
 
@@ -73,7 +78,7 @@ def test_every_role_has_its_reason_as_a_comment(folder: Path) -> None:
     assert "divulge check p.csv --policy other.toml" in shown.out
 
 
-def test_it_replaces_nothing_unasked(folder: Path) -> None:
+def test_it_replaces_no_file_without_force(folder: Path) -> None:
     pyarrow.csv.write_csv(WITHOUT_SECRETS, folder / "t.csv")
     (folder / "divulge.toml").write_text("# mine\n", encoding="utf-8")
     shown = run_cli("init", "t.csv")
@@ -83,8 +88,51 @@ def test_it_replaces_nothing_unasked(folder: Path) -> None:
     assert "k_anonymity" in (folder / "divulge.toml").read_text(encoding="utf-8")
 
 
-def test_a_table_that_tells_nobody_apart_gets_none(folder: Path) -> None:
+def test_a_table_without_quasi_identifiers_gets_no_policy(folder: Path) -> None:
     (folder / "t.csv").write_text("note\nsame\nsame\n", encoding="utf-8")
     shown = run_cli("init", "t.csv")
     assert (shown.code, "others may know of a person" in shown.err) == (2, True)
     assert not (folder / "divulge.toml").exists()
+
+
+def test_the_first_policy_finds_what_k_and_l_miss(folder: Path) -> None:
+    """The demo's naive release has k = 16 and l = 2, but two classes nearly reveal a disease."""
+    table = patients(rows=20_000, seed=2026)
+    zips = [text[:3] + "**" for text in table.column("zip").to_pylist()]
+    ages = [
+        ">=80" if age >= 80 else f"{age // 10 * 10}-" for age in table.column("age").to_pylist()
+    ]
+    usual = pa.table(
+        {
+            "zip": zips,
+            "age": ages,
+            "sex": table.column("sex"),
+            "diagnosis": table.column("diagnosis"),
+        }
+    )
+    pyarrow.csv.write_csv(table.select(["zip", "age", "sex", "diagnosis"]), folder / "p.csv")
+    pyarrow.csv.write_csv(usual, folder / "usual.csv")
+    assert run_cli("init", "p.csv").code == 0
+    written = tomllib.loads((folder / "divulge.toml").read_text(encoding="utf-8"))
+    assert written["promises"]["unique_share"] == 0.01
+    judged = run_cli("check", "usual.csv", "--json").json()
+    broken = [item for item in judged["promises"] if not item["holds"]]
+    assert [(item["metric"], item["breaking_classes"]) for item in broken] == [
+        ("distribution_leakage", 2)
+    ]
+    assert {item["class"]["zip"] for item in broken[0]["sample"]} == {"042**"}
+
+
+def test_undecided_columns_are_dropped(folder: Path) -> None:
+    """`flag` distinguishes few people, but others may know it."""
+    table = WITHOUT_SECRETS.append_column("flag", pa.array([int(i == 7) for i in range(60)]))
+    table = table.append_column("constant", pa.array([1] * 60))
+    pyarrow.csv.write_csv(table, folder / "t.csv")
+    assert run_cli("init", "t.csv").code == 0
+    text = (folder / "divulge.toml").read_text(encoding="utf-8")
+    written = tomllib.loads(text)
+    assert (written["leave_out"], written["plain"]) == (["flag"], ["constant"])
+    assert (
+        "To keep a column, move it to quasi_identifiers if others may know it, otherwise to plain."
+        in text
+    )

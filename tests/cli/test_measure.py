@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`divulge measure`, as a user runs it. Expected values: Afifi et al. 2018, Tables 1b and Section 4, and hand counts."""
+"""`divulge measure`, as a user runs it.
+
+Expected values: Afifi et al. 2018, Tables 1b and Section 4, and hand counts.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,17 @@ from divulge.metrics.catalogue import SENSITIVE
 from tests.helpers import run_cli
 
 
-def test_the_json_document_has_the_promised_shape(patients: str) -> None:
-    shown = run_cli("measure", patients, "--qi", "zip,age", "--sensitive", "disease", "--json", "--classes")
+def test_the_json_output_has_the_documented_shape(patients: str) -> None:
+    shown = run_cli(
+        "measure", patients, "--qi", "zip,age", "--sensitive", "disease", "--json", "--classes"
+    )
     document = shown.json()
     assert shown.code == 0
     assert shown.err == ""
     assert (document["rows"], document["people"], document["classes"]) == (9, 9, 3)
-    assert set(document["identity"]) == {metric.name for metric in IDENTITY if not metric.needs_population}
+    assert set(document["identity"]) == {
+        metric.name for metric in IDENTITY if not metric.needs_population
+    }
     assert set(document["sensitive"]["disease"]) == {metric.name for metric in SENSITIVE}
     assert document["identity"]["k_anonymity"] == 3
     assert document["sensitive"]["disease"]["l_diversity"] == 1
@@ -38,15 +45,20 @@ def test_the_json_document_has_the_promised_shape(patients: str) -> None:
 
 
 def test_every_class_metric_carries_the_name_of_the_table_metric(patients: str) -> None:
-    document = run_cli("measure", patients, "--qi", "zip,age", "--sensitive", "disease", "--json", "--classes").json()
+    document = run_cli(
+        "measure", patients, "--qi", "zip,age", "--sensitive", "disease", "--json", "--classes"
+    ).json()
     expected = {metric.name for metric in SENSITIVE if metric.per_class is not None}
     assert all(set(row["sensitive"]["disease"]) == expected for row in document["class_table"])
 
 
-def test_the_worst_class_is_told_in_words(patients: str) -> None:
+def test_the_text_describes_the_worst_class(patients: str) -> None:
     shown = run_cli("measure", patients, "--qi", "zip", "--qi", "age", "--sensitive", "disease")
     told = " ".join(shown.out.split())
-    assert "zip=476**, age=2* (3 people): everybody has disease=Heart Disease, against 56% before." in told
+    assert (
+        "zip=476**, age=2* (3 people): everybody has disease=Heart Disease, against 56% before."
+        in told
+    )
     assert "Cancer from 33% to 67%; an observer can rule out Flu." in told
     assert "nulls: category" in told
 
@@ -61,7 +73,9 @@ def test_how_many_of_the_worst_classes(patients: str) -> None:
 
 
 def test_any_attribute_given_any_others(patients: str) -> None:
-    document = run_cli("measure", patients, "--about", "age", "--given", "zip,disease", "--json").json()
+    document = run_cli(
+        "measure", patients, "--about", "age", "--given", "zip,disease", "--json"
+    ).json()
     # 476** with cancer: two people, both in their thirties.
     assert document["sensitive"]["age"]["alpha"] == 1
     assert document["settings"]["quasi_identifiers"] == ["zip", "disease"]
@@ -95,10 +109,20 @@ def test_a_prior_of_conditionals(tmp_path: Path) -> None:
     table, prior = tmp_path / "t.csv", tmp_path / "prior.csv"
     table.write_text("age,disease\n" + "\n".join(rows) + "\n", encoding="utf-8")
     prior.write_text(
-        "age,disease,joint\n5*,Cancer,4/100\n5*,Flu,21/100\n6*,Cancer,6/100\n6*,Flu,69/100\n", encoding="utf-8"
+        "age,disease,joint\n5*,Cancer,4/100\n5*,Flu,21/100\n6*,Cancer,6/100\n6*,Flu,69/100\n",
+        encoding="utf-8",
     )
     document = run_cli(
-        "measure", str(table), "--qi", "age", "--sensitive", "disease", "--prior", str(prior), "--json", "--classes"
+        "measure",
+        str(table),
+        "--qi",
+        "age",
+        "--sensitive",
+        "disease",
+        "--prior",
+        str(prior),
+        "--json",
+        "--classes",
     ).json()
     fifties = document["class_table"][0]["sensitive"]["disease"]
     assert fifties["distribution_leakage"] == pytest.approx(math.sqrt(2) * 0.12)
@@ -106,12 +130,20 @@ def test_a_prior_of_conditionals(tmp_path: Path) -> None:
 
 
 def test_the_average_can_hide_a_class(patients: str) -> None:
-    document = run_cli("measure", patients, "--qi", "zip,age", "--sensitive", "disease", "--t", "0.6", "--json").json()
+    document = run_cli(
+        "measure", patients, "--qi", "zip,age", "--sensitive", "disease", "--t", "0.6", "--json"
+    ).json()
     held = document["conditions"]["disease"]
     assert held["necessary"]["holds"] is True
-    assert held["sufficient"] == {"holds": False, "classes_breaking_t": 1, "classes_breaking_l": None}
+    assert held["sufficient"] == {
+        "holds": False,
+        "classes_breaking_t": 1,
+        "classes_breaking_l": None,
+    }
     assert held["average_hides_classes"] is True
-    text = run_cli("measure", patients, "--qi", "zip,age", "--sensitive", "disease", "--t", "0.6").out
+    text = run_cli(
+        "measure", patients, "--qi", "zip,age", "--sensitive", "disease", "--t", "0.6"
+    ).out
     assert "The average hides these classes." in " ".join(text.split())
 
 
@@ -142,7 +174,9 @@ def test_original_and_population(patients: str, tmp_path: Path) -> None:
     assert document["settings"]["prior"] == {"disease": "original"}
     assert document["identity"]["k_map"] == 3
     # Bob's class against (5 heart, 3 cancer, 4 flu) of 12: the square of 7, 3 and 4 twelfths.
-    assert document["sensitive"]["disease"]["distribution_leakage"] == pytest.approx(math.sqrt(49 + 9 + 16) / 12)
+    assert document["sensitive"]["disease"]["distribution_leakage"] == pytest.approx(
+        math.sqrt(49 + 9 + 16) / 12
+    )
 
 
 def test_odd_column_names(tmp_path: Path) -> None:
@@ -170,7 +204,16 @@ def test_a_column_name_with_an_equals_sign(tmp_path: Path) -> None:
     path, prior = tmp_path / "odd.csv", tmp_path / "prior.csv"
     path.write_text("a,b=c\n1,x\n1,y\n2,x\n2,z\n", encoding="utf-8")
     prior.write_text("b=c,probability\nx,1/2\ny,1/4\nz,1/4\n", encoding="utf-8")
-    arguments = ["--prior", f"b=c={prior}", "--order", "b=c=x,y,z", "--distance", "b=c=ordered", "--rule-out", "b=c=z"]
+    arguments = [
+        "--prior",
+        f"b=c={prior}",
+        "--order",
+        "b=c=x,y,z",
+        "--distance",
+        "b=c=ordered",
+        "--rule-out",
+        "b=c=z",
+    ]
     shown = run_cli("measure", str(path), "--qi", "a", "--sensitive", "b=c", *arguments, "--json")
     assert shown.code == 0, shown.err
     settings = shown.json()["settings"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`divulge.toml` is found by itself, upwards and not beyond the project, told in the first line, and left out on demand."""
+"""`divulge.toml` is detected within the project, named first, and ignored on request."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from divulge.cli.given import find_policy
+from divulge.cli.inputs import find_policy
 from tests.cli.conftest import PATIENTS
 from tests.helpers import run_cli
 
@@ -33,28 +33,44 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-def test_the_file_of_the_project_is_in_force_and_named_first(project: Path) -> None:
+def test_the_file_of_the_project_is_in_effect_and_named_first(project: Path) -> None:
     shown = run_cli("check", "patients.csv")
     assert (shown.code, shown.out.splitlines()[0]) == (1, FOUND)
     document = run_cli("check", "patients.csv", "--json").json()
     assert document["settings"]["policy"] == {"file": "../divulge.toml", "found": True}
-    assert [item["promise"] for item in document["promises"]] == ["k_anonymity >= 3", "l_diversity >= 2"]
+    assert [item["promise"] for item in document["promises"]] == [
+        "k_anonymity >= 3",
+        "l_diversity >= 2",
+    ]
     named = run_cli("check", "patients.csv", "--policy", str(project / "divulge.toml"))
     assert (named.code, "found by itself" in named.out) == (1, False)
 
 
-def test_what_is_given_by_hand_goes_before_the_file(project: Path) -> None:  # noqa: ARG001 - the current folder
-    shown = run_cli("check", "patients.csv", "--l-diversity", "1", "--qi", "zip", "--json")
-    assert [item["promise"] for item in shown.json()["promises"]] == ["k_anonymity >= 3", "l_diversity >= 1"]
+def test_explicit_options_take_precedence_over_the_file(project: Path) -> None:  # noqa: ARG001 - the current folder
+    shown = run_cli("check", "patients.csv", "--l-diversity", "3", "--qi", "zip", "--json")
+    assert [item["promise"] for item in shown.json()["promises"]] == [
+        "k_anonymity >= 3",
+        "l_diversity >= 3",
+    ]
     assert shown.json()["settings"]["quasi_identifiers"] == ["zip"]
 
 
-def test_no_policy_leaves_it_out(project: Path) -> None:
+def test_no_policy_ignores_the_file(project: Path) -> None:
     shown = run_cli(
-        "check", "patients.csv", "--no-policy", "--qi", "zip,age", "--k-anonymity", "3", "--alone-share", "1"
+        "check",
+        "patients.csv",
+        "--no-policy",
+        "--qi",
+        "zip,age",
+        "--k-anonymity",
+        "3",
+        "--plain",
+        "*",
     )
     assert (shown.code, "divulge.toml" in shown.out) == (0, False)
-    both = run_cli("check", "patients.csv", "--no-policy", "--policy", str(project / "divulge.toml"))
+    both = run_cli(
+        "check", "patients.csv", "--no-policy", "--policy", str(project / "divulge.toml")
+    )
     assert (both.code, "--no-policy has no effect" in both.err) == (2, True)
 
 
@@ -67,21 +83,28 @@ def test_no_policy_leaves_it_out(project: Path) -> None:
         "hierarchy cut patients.csv --column age --about disease --order age=2*,3*,>=40",
     ],
 )
-def test_every_command_that_judges_by_one_finds_it(project: Path, line: str) -> None:  # noqa: ARG001 - as above
+def test_every_command_with_a_policy_detects_it(project: Path, line: str) -> None:  # noqa: ARG001 - as above
     shown = run_cli(*line.split(), "--json")
     assert shown.code == 0, shown.err
     assert shown.json()["settings"]["policy"] == {"file": "../divulge.toml", "found": True}
-    if "report" not in line:  # which draws for seconds
+    if "report" not in line:  # a report draws for seconds
         assert run_cli(*line.split()).out.splitlines()[0] == FOUND
 
 
-def test_a_release_says_itself_what_it_promises(project: Path) -> None:
-    assert run_cli("generalize", "patients.csv", "--out", "release", "--k-anonymity", "4", "--no-explain").code == 0
+def test_a_release_is_checked_against_its_own_requirements(project: Path) -> None:
+    assert (
+        run_cli(
+            "generalize", "patients.csv", "--out", "release", "--k-anonymity", "4", "--no-explain"
+        ).code
+        == 0
+    )
     (project / "divulge.toml").write_text(POLICY.replace("3", "9"), encoding="utf-8")
     shown = run_cli("check", "release", "--json")
-    assert [item["bound"] for item in shown.json()["promises"] if item["metric"] == "k_anonymity"] == [4]
+    assert [
+        item["bound"] for item in shown.json()["promises"] if item["metric"] == "k_anonymity"
+    ] == [4]
     assert "policy" not in shown.json()["settings"]
-    # Beside a table, for which the file is in force.
+    # Together with a table, for which the file is in effect.
     both = run_cli("check", "release", "patients.csv", "--json").json()
     bounds = [[item["bound"] for item in each["promises"]] for each in both["tables"]]
     assert bounds == [[2, 4], [9, 2]]
@@ -98,7 +121,9 @@ def test_the_search_ends_at_the_project(tmp_path: Path) -> None:
     assert find_policy(inner) == inner.parent / "divulge.toml"
 
 
-def test_home_is_looked_at_only_by_who_stands_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_home_folder_is_searched_only_from_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     home, below = tmp_path / "ann", tmp_path / "ann" / "study"
     below.mkdir(parents=True)
     (home / "divulge.toml").touch()
@@ -114,9 +139,15 @@ def test_a_folder_of_that_name_is_no_policy(tmp_path: Path) -> None:
     assert find_policy(tmp_path) is None
 
 
-def test_levels_of_columns_that_are_no_quasi_identifiers_by_hand_are_not_asked_for(project: Path) -> None:
-    (project / "divulge.toml").write_text(POLICY + "[hierarchies]\nzip = {prefix = true}\n", encoding="utf-8")
-    shown = run_cli("generalize", "patients.csv", "--qi", "age", "--leave-out", "zip", "--no-explain", "--json")
+def test_hierarchies_of_other_columns_than_the_explicit_ones_are_ignored(project: Path) -> None:
+    (project / "divulge.toml").write_text(
+        POLICY + "[hierarchies]\nzip = {prefix = true}\n", encoding="utf-8"
+    )
+    shown = run_cli(
+        "generalize", "patients.csv", "--qi", "age", "--leave-out", "zip", "--no-explain", "--json"
+    )
     assert (shown.code, list(shown.json()["levels"])) == (0, ["age"]), shown.err
-    (project / "divulge.toml").write_text(POLICY + "[hierarchies]\nzpi = {prefix = true}\n", encoding="utf-8")
+    (project / "divulge.toml").write_text(
+        POLICY + "[hierarchies]\nzpi = {prefix = true}\n", encoding="utf-8"
+    )
     assert "'zpi', which is not a quasi-identifier" in run_cli("generalize", "patients.csv").err

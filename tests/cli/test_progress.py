@@ -18,13 +18,13 @@ from tests.helpers import run_cli
 
 
 class Terminal(io.StringIO):
-    """Standard error of somebody who sits in front of it."""
+    """A standard error that is a terminal."""
 
     def isatty(self) -> bool:
         return True
 
 
-def test_nothing_is_shown_where_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_shown_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     assert statement_bar() is None
     with progress_bar("combinations") as bar:
@@ -63,13 +63,13 @@ def test_one_bar_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "counting" in screen.getvalue()
 
 
-def test_whatever_takes_long_has_a_pulse_that_tells_its_step(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_work_shows_a_pulse_with_its_step(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(progress, "PATIENCE", 0.2)
     with progress.followed(["measure"]) as given:
-        logging.getLogger("divulge.search").info("searching")
+        logging.getLogger("divulge.generalization").info("searching")
         assert screen.getvalue() == ""
         time.sleep(0.7)
     assert given == ["measure"]
@@ -95,13 +95,13 @@ def test_a_bar_takes_the_line_from_the_pulse(monkeypatch: pytest.MonkeyPatch) ->
         assert "at work" not in screen.getvalue()[told:]
 
 
-def test_steps_are_logged_where_that_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_are_logged_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "t.csv"
     path.write_text("a,b\n1,2\n1,3\n", encoding="utf-8")
     call = ("measure", str(path), "--qi", "a")
     assert run_cli(*call).err == ""
     told = run_cli(*call, "--verbose").err
-    assert "divulge.table INFO reading" in told
+    assert "divulge.sources INFO reading" in told
     assert "DEBUG" not in told
     monkeypatch.setenv("DIVULGE_LOG", "debug")
     assert re.search(r"divulge.engines DEBUG .* s: .*SELECT", run_cli(*call).err)
@@ -111,5 +111,7 @@ def test_steps_are_logged_where_that_is_asked_for(tmp_path: Path, monkeypatch: p
 
 def test_a_bug_report_has_the_versions_of_all_parts_and_no_path() -> None:
     told = run_cli("--version", "--verbose").out
-    assert {"divulge", "Python", "duckdb", "numpy", "pyarrow"} <= {line.split()[0] for line in told.splitlines()}
+    assert {"divulge", "Python", "duckdb", "numpy", "pyarrow"} <= {
+        line.split()[0] for line in told.splitlines()
+    }
     assert str(Path.home()) not in told

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`divulge query`: the command lines and the JSON that are promised."""
+"""`divulge query`: the documented command lines and JSON output."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow.csv
 import pytest
 
-from tests.answers.test_query import TABLE_3
 from tests.helpers import run_cli
+from tests.queries.test_query import TABLE_3
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_the_papers_query(release: str) -> None:
     }
 
 
-def test_text_tells_bounds_and_estimate(release: str) -> None:
+def test_the_text_shows_bounds_and_estimate(release: str) -> None:
     assert (
         "count: certainly from 0 to 1; estimate 0.5625"
         in run_cli("query", release, "age > 30 and job = 'Doctor' and salary = 6700").out
@@ -48,15 +48,22 @@ def test_text_tells_bounds_and_estimate(release: str) -> None:
 
 
 def test_sums_and_averages(release: str) -> None:
-    assert run_cli("query", release, "salary > 6000", "--sum", "salary", "--json").json()["estimate"] == 13100.0
+    assert (
+        run_cli("query", release, "salary > 6000", "--sum", "salary", "--json").json()["estimate"]
+        == 13100.0
+    )
     average = run_cli("query", release, "job = 'Doctor'", "--average", "salary", "--json").json()
-    # All Doctors are in group 2, whose salaries are 6700, 4000, 6400 and 6000; three of four are Doctors.
+    # All Doctors are in group 2, whose salaries are 6700, 4000, 6400 and 6000; three of four are
+    # Doctors.
     assert average["estimate"] == pytest.approx(5775, abs=1e-9)
     assert average["low"] == pytest.approx((4000 + 6000 + 6400) / 3, rel=1e-9)
     assert average["high"] == pytest.approx((6700 + 6400 + 6000) / 3, rel=1e-9)
     nothing = run_cli("query", release, "job = 'Nurse'", "--average", "salary", "--json").json()
     assert nothing["estimate"] is None
-    assert "no record can satisfy" in run_cli("query", release, "job = 'Nurse'", "--average", "salary").out
+    assert (
+        "no record can satisfy"
+        in run_cli("query", release, "job = 'Nurse'", "--average", "salary").out
+    )
 
 
 @pytest.mark.parametrize(
@@ -71,7 +78,9 @@ def test_sums_and_averages(release: str) -> None:
         ("age", "not a condition but a value"),
     ],
 )
-def test_what_is_no_condition_is_refused_in_one_line(release: str, condition: str, told: str) -> None:
+def test_an_invalid_condition_is_rejected_in_one_line(
+    release: str, condition: str, told: str
+) -> None:
     found = run_cli("query", release, condition, "--json")
     assert found.code == 2
     assert found.json()["exit_code"] == 2
@@ -79,7 +88,7 @@ def test_what_is_no_condition_is_refused_in_one_line(release: str, condition: st
     assert told in found.err
 
 
-def test_what_is_no_release_is_refused(tmp_path: Path) -> None:
+def test_a_folder_without_a_release_is_rejected(tmp_path: Path) -> None:
     found = run_cli("query", str(tmp_path / "nothing"), "age > 3")
     assert found.code == 2
     assert "not the folder of a release" in found.err

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The text of a result is what its command prints, and its document the command's JSON: for every kind that has a command.
+"""A result's text equals its command's output, and its document the command's JSON.
 
 Only the names of arguments differ: `out=` in Python is `--out DIR` of a command.
 """
@@ -40,7 +40,9 @@ FILES = {
 }
 RULE, BETA = dv.dossier.Resolve("N"), dv.dossier.Measure(beta=2.0)
 CASES: dict[str, Callable[[], Result]] = {
-    "measure people.csv --qi zip,age --sensitive disease": lambda: dv.measure("people.csv", **ROLES),
+    "measure people.csv --qi zip,age --sensitive disease": lambda: dv.measure(
+        "people.csv", **ROLES
+    ),
     "check people.csv --qi zip,age --sensitive disease --k-anonymity 2": lambda: dv.check(
         "people.csv", {"k_anonymity": 2}, **ROLES
     ),
@@ -49,23 +51,32 @@ CASES: dict[str, Callable[[], Result]] = {
     ),
     "profile people.csv": lambda: dv.profile("people.csv"),
     "rank people.csv --qi zip,age --sensitive disease": lambda: dv.rank("people.csv", **ROLES),
-    "rank people.csv --qi zip,age --sensitive disease --set zip,age --k-anonymity 2 --hierarchies levels": lambda: (
-        dv.rank("people.csv", **ROLES, sets=[["zip", "age"]], policy={"k_anonymity": 2}, hierarchies="levels")
+    "rank people.csv --qi zip,age --sensitive disease --set zip,age --k-anonymity 2 "
+    "--hierarchies levels": lambda: dv.rank(
+        "people.csv",
+        **ROLES,
+        sets=[["zip", "age"]],
+        policy={"k_anonymity": 2},
+        hierarchies="levels",
     ),
-    "rank people.csv --qi zip,age --growing": lambda: dv.growing("people.csv", quasi_identifiers=["zip", "age"]),
-    "generalize people.csv --qi zip,age --sensitive disease --pareto k_anonymity --hierarchies levels": lambda: (
-        dv.tradeoff("people.csv", "k_anonymity", hierarchies="levels", **ROLES)
+    "rank people.csv --qi zip,age --growing": lambda: dv.growing(
+        "people.csv", quasi_identifiers=["zip", "age"]
     ),
-    "generalize people.csv --qi zip,age --sensitive disease --k-anonymity 2 --hierarchies levels --no-explain": lambda: (
-        dv.generalize("people.csv", policy={"k_anonymity": 2}, hierarchies="levels", **ROLES)
+    "generalize people.csv --qi zip,age --sensitive disease --pareto k_anonymity --hierarchies "
+    "levels": lambda: dv.tradeoff("people.csv", "k_anonymity", hierarchies="levels", **ROLES),
+    "generalize people.csv --qi zip,age --sensitive disease --k-anonymity 2 --hierarchies levels "
+    "--no-explain": lambda: dv.generalize(
+        "people.csv", policy={"k_anonymity": 2}, hierarchies="levels", **ROLES
     ),
-    "anatomize people.csv --qi zip,age --sensitive disease --beta 1/2 --seed 1 --queries 0 --no-explain": lambda: (
-        dv.anatomize("people.csv", beta="1/2", seed=1, **ROLES)
+    "anatomize people.csv --qi zip,age --sensitive disease --beta 1/2 --seed 1 --queries 0 "
+    "--no-explain": lambda: dv.anatomize("people.csv", beta="1/2", seed=1, **ROLES),
+    "anatomize anatomized --check --beta 1/4": lambda: dv.check_anatomized(
+        "anatomized", beta="1/4"
     ),
-    "anatomize anatomized --check --beta 1/4": lambda: dv.check_anatomized("anatomized", beta="1/4"),
     "query anatomized \"disease = 'flu'\"": lambda: dv.query("anatomized", "disease = 'flu'"),
-    'query generalized "age > 40" --average age': lambda: dv.query("generalized", "age > 40", average="age"),
-    "reseal generalized": lambda: dv.reseal("generalized"),
+    'query generalized "age > 40" --average age': lambda: dv.query(
+        "generalized", "age > 40", average="age"
+    ),
     "hierarchy build people.csv --column age": lambda: hierarchies.build("people.csv", ["age"]),
     "hierarchy cut people.csv --column age --about disease --k-anonymity 2": lambda: dv.cut(
         "people.csv", "age", about="disease", policy={"k_anonymity": 2}
@@ -76,18 +87,21 @@ CASES: dict[str, Callable[[], Result]] = {
     "perturbed people.csv published.csv --columns age": lambda: dv.perturbed(
         "people.csv", "published.csv", columns="age"
     ),
-    "papers afifi --part 'Example 8'": lambda: dv.papers.reproduce("afifi", part="Example 8"),
-    "dossier leakage --record card.json --reference me.json --beta 2": lambda: BETA.one(read("card"), read("me")),
+    "dossier leakage --record card.json --reference me.json --beta 2": lambda: BETA.one(
+        read("card"), read("me")
+    ),
     "dossier leakage --database shops.json --reference me.json": lambda: dv.dossier.attack(
         shops(), read("me"), dv.dossier.Chain()
     ),
-    "dossier leakage --table table.csv --qi A --reference me.json": lambda: dv.dossier.table_leakage(
-        "table.csv", dv.dossier.read_database("me.json"), quasi_identifiers=["A"]
+    "dossier leakage --table table.csv --qi A --reference me.json": lambda: (
+        dv.dossier.table_leakage(
+            "table.csv", dv.dossier.read_database("me.json"), quasi_identifiers=["A"]
+        )
     ),
     "dossier dip --database shops.json --query card.json --resolve N": lambda: dv.dossier.dip(
         shops(), read("card"), RULE
     ),
-    "dossier dip --database shops.json --query card.json --resolve N --reference me.json --beta 2": (
+    "dossier dip --database shops.json --query card.json --resolve N --reference me.json --beta 2": (  # noqa: E501
         lambda: dv.dossier.dip(shops(), read("card"), RULE, reference=read("me"), measure=BETA)
     ),
     "dossier release --database shops.json --reference me.json --resolve N --release card.json": (
@@ -96,17 +110,19 @@ CASES: dict[str, Callable[[], Result]] = {
     "dossier disinform --database shops.json --reference me.json --resolve N --budget 2": (
         lambda: dv.dossier.plan_disinformation(shops(), read("me"), rule="N", budget=2)
     ),
-    "dossier enhance --database shops.json --resolve N": lambda: dv.dossier.enhance_each(shops(), rule="N"),
+    "dossier enhance --database shops.json --resolve N": lambda: dv.dossier.enhance_each(
+        shops(), rule="N"
+    ),
 }
 
 
 def read(name: str) -> dv.dossier.Record:
-    """A record of the working folder."""
+    """Read a record of the working folder."""
     return dv.dossier.read_record(f"{name}.json")
 
 
 def shops() -> dv.dossier.Database:
-    """The records of the working folder."""
+    """Read the records of the working folder."""
     return dv.dossier.read_database("shops.json")
 
 
@@ -126,7 +142,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", CASES)
-def test_a_result_tells_what_its_command_tells(command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_result_prints_what_its_command_prints(
+    command: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(folder)
     found, words = CASES[command](), shlex.split(command)
     assert "--" not in str(found), "an option of the command line is no word of Python"
@@ -141,19 +159,28 @@ def test_a_result_tells_what_its_command_tells(command: str, folder: Path, monke
     ("command", "make"),
     [
         (
-            "generalize people.csv --qi zip,age --sensitive disease --k-anonymity 2 --hierarchies levels",
-            lambda: dv.generalize("people.csv", policy={"k_anonymity": 2}, hierarchies="levels", **ROLES),
+            (
+                "generalize people.csv --qi zip,age --sensitive disease --k-anonymity 2 "
+                "--hierarchies levels"
+            ),
+            lambda: dv.generalize(
+                "people.csv", policy={"k_anonymity": 2}, hierarchies="levels", **ROLES
+            ),
         ),
         (
-            "anatomize people.csv --qi zip,age --sensitive disease --beta 1/2 --seed 1 --queries 0",
+            (
+                "anatomize people.csv --qi zip,age --sensitive disease --beta 1/2 --seed 1 "
+                "--queries "
+                "0"
+            ),
             lambda: dv.anatomize("people.csv", beta="1/2", seed=1, **ROLES),
         ),
     ],
 )
-def test_commands_tell_a_release_and_its_price(
+def test_commands_print_a_release_and_the_cost_of_requirements(
     command: str, make: Callable[[], Any], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The text of both is that of the release with the price in it, below the price's own first line."""
+    """Each text is that of the release with the costs below the first line of the explanation."""
     monkeypatch.chdir(folder)
     words, release = shlex.split(command), make()
     with speaking(lambda note: in_flags(note, Program(COMMANDS, OPTIONS).flags(words))):
@@ -164,7 +191,7 @@ def test_commands_tell_a_release_and_its_price(
     assert run_cli(*words, "--json").json() == document
 
 
-def test_merging_and_what_else_was_asked_are_options_of_an_attack(
+def test_merging_and_further_analyses_are_options_of_an_attack(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
@@ -172,7 +199,9 @@ def test_merging_and_what_else_was_asked_are_options_of_an_attack(
     found = dv.dossier.attack(shops(), truth, RULE)
     kept = dv.dossier.without(shops(), truth, operator=RULE)
     steps = dv.dossier.timeline(shops(), truth, operator=RULE)
-    command = shlex.split("dossier leakage --database shops.json --reference me.json --resolve N --without --timeline")
+    command = shlex.split(
+        "dossier leakage --database shops.json --reference me.json --resolve N --without --timeline"
+    )
     document = run_cli(*command, "--json").json()
     assert document == found.to_dict(graph=document["graph"], kept=kept, steps=steps)
     assert document["timeline"] == steps.to_dict()["timeline"]
@@ -181,7 +210,9 @@ def test_merging_and_what_else_was_asked_are_options_of_an_attack(
 
 
 @pytest.mark.slow
-def test_new_rows_are_told_alike(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_incremental_release_prints_what_its_command_prints(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(folder)
     found = dv.apply("generalized", "people.csv", "later")
     command = ["apply", "generalized", "people.csv", "--out", "later", "--force"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables on terminals of any width: none loses a row, a column, a digit or a letter of a name."""
+"""Tables on terminals of any width: no row, column, digit or letter of a name is lost."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from rich.text import Text
 import divulge as dv
 from divulge.cli import options
 from divulge.cli.main import COMMANDS, run
+from divulge.output.formatting import Sheet, grid
 from divulge.results import as_lines
-from divulge.views.words import Sheet, grid
 from tests.cli.every_command import GOOD, called, prepare, words
 
 WIDTHS = (60, 80, 100, 200)
@@ -38,7 +38,6 @@ NO_TABLE = {
     "studio",
     "query",
     "report",
-    "reseal",
     "hierarchy convert",
     "dossier leakage --record",
     "perturbed",
@@ -50,7 +49,7 @@ END = "@end@"
 
 @dataclass(frozen=True)
 class Sent:
-    """A row of a table, or its heads, on its way to the terminal: which cells are to stand where."""
+    """A row of a table, or its header, before it is shown, with the column of each cell."""
 
     sheet: Sheet
     cells: Sequence[str]
@@ -58,9 +57,13 @@ class Sent:
     widths: Mapping[int, int]
 
     def places_shown_by(self, lines: Sequence[str]) -> set[int]:
-        """The columns whose cells these lines hold, each in its place; none if anything else stands there."""
-        prose = set(range(len(self.sheet.columns) - self.sheet.prose, len(self.sheet.columns))) - {*self.block}
-        below = _letters("; ".join(self.cells[place] for place in sorted(prose) if self.cells[place]))
+        """Return the columns whose cells these lines hold in place; None if there is other text."""
+        prose = set(range(len(self.sheet.columns) - self.sheet.prose, len(self.sheet.columns))) - {
+            *self.block
+        }
+        below = _letters(
+            "; ".join(self.cells[place] for place in sorted(prose) if self.cells[place])
+        )
         for cut in range(1, len(lines) + 1):
             if all(self._stands(place, lines[:cut]) for place in self.block):
                 if cut == len(lines):
@@ -70,7 +73,7 @@ class Sent:
         return set()
 
     def _stands(self, place: int, lines: Sequence[str]) -> bool:
-        """A number in one piece; a text from line to line."""
+        """Return True if a number is in one piece, or a text continues from line to line."""
         start = sum(self.widths[other] + 2 for other in self.block[: self.block.index(place)])
         parts = [line[start : start + self.widths[place]].strip() for line in lines]
         cell = self.cells[place]
@@ -88,12 +91,13 @@ LAST = b"\x02nothing more\x03"
 
 @contextmanager
 def terminal() -> Iterator[tuple[Callable[[int], object], bytearray]]:
-    """Standard input and output are a terminal: how to give it a width, and what it has shown."""
+    """A terminal as standard input and output, with a settable width and a record of its output."""
     ours, theirs = pty.openpty()
     kept, before, shown = (os.dup(0), os.dup(1)), sys.stdout, bytearray()
 
     def read() -> None:  # in a thread, for a terminal holds little
-        while not shown.endswith(LAST):  # not until it is closed: a library may keep a copy of it (vl-convert does)
+        # not until it is closed: a library may keep a copy of it (vl-convert does)
+        while not shown.endswith(LAST):
             shown.extend(os.read(ours, 65536))
         del shown[-len(LAST) :]
 
@@ -104,7 +108,12 @@ def terminal() -> Iterator[tuple[Callable[[int], object], bytearray]]:
     os.dup2(theirs, 1)
     sys.stdout = os.fdopen(os.dup(theirs), "w", encoding="utf-8")
     try:
-        yield lambda columns: fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0)), shown
+        yield (
+            lambda columns: fcntl.ioctl(
+                theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0)
+            ),
+            shown,
+        )
     finally:
         sys.stdout.close()
         sys.stdout = before
@@ -123,7 +132,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[Sent]:
-    """Every line of every table that is shown; its number goes before it, as a line of its own, and a mark after the table."""
+    """Record every line of every table that is shown.
+
+    Its number precedes it on a line of its own, and a mark follows the table.
+    """
     lines: list[Sent] = []
     one_line, whole = Sheet._line, Sheet.__rich_console__  # noqa: SLF001 - the place where cells get their widths
 
@@ -145,8 +157,9 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[Sent]:
 
 @pytest.fixture
 def shown(monkeypatch: pytest.MonkeyPatch) -> Callable[[Sequence[str]], dict[int, list[str]]]:
-    """Runs a command once, on a terminal that takes each width in turn whenever something is shown; no colours."""
-    monkeypatch.setattr(dv.charts, "save", lambda _chart, path: path)  # drawing takes longer than all the rest
+    """Run a command once, on a terminal that takes each width in turn; without colors."""
+    # drawing takes longer than all the rest
+    monkeypatch.setattr(dv.charts, "save", lambda _chart, path: path)
     monkeypatch.setenv("TERM", "xterm")
     for variable in ("COLUMNS", "LINES"):
         monkeypatch.delenv(variable, raising=False)
@@ -177,7 +190,7 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> Callable[[Sequence[str]], dict[int
 
 
 def tables(lines: Sequence[str], sent: Sequence[Sent]) -> Iterator[tuple[Sent, list[str]]]:
-    """Each line of a table with what the terminal shows of it."""
+    """Return each line of a table with its output on the terminal."""
     number: int | None = None
     indent, printed = 0, list[str]()
     for line in lines:
@@ -193,10 +206,14 @@ def tables(lines: Sequence[str], sent: Sequence[Sent]) -> Iterator[tuple[Sent, l
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in GOOD if name != AS_CSV])
 def test_no_table_of_any_command_loses_anything(
-    folder: Path, sent: list[Sent], shown: Callable[[Sequence[str]], dict[int, list[str]]], name: str
+    folder: Path,
+    sent: list[Sent],
+    shown: Callable[[Sequence[str]], dict[int, list[str]]],
+    name: str,
 ) -> None:
     for columns, lines in shown([*words(folder, GOOD[name])]).items():
-        assert max(map(len, lines), default=0) <= columns  # the studio prints an address, which is not for a table
+        # the studio prints an address, which is not for a table
+        assert max(map(len, lines), default=0) <= columns
         assert not [line for line in lines if "…" in line]
         seen: dict[int, tuple[Sent, set[int]]] = {}
         for line, printed in tables(lines, sent):
@@ -207,16 +224,22 @@ def test_no_table_of_any_command_loses_anything(
         for line, places in seen.values():
             assert all(id(row) in seen for row in line.sheet.rows)
             optional = line.sheet.prose if line.cells is line.sheet.columns else 0
-            places |= {place for place, cell in enumerate(line.cells) if not cell}  # of an empty cell nothing is lost
+            # of an empty cell nothing is lost
+            places |= {place for place, cell in enumerate(line.cells) if not cell}
             assert places >= {*range(len(line.sheet.columns) - optional)}, (columns, line.cells)
 
 
 @pytest.mark.parametrize("name", ["dossier leakage", "dossier resolve"])
 def test_records_keep_their_whole_names(
-    folder: Path, sent: list[Sent], shown: Callable[[Sequence[str]], dict[int, list[str]]], name: str
+    folder: Path,
+    sent: list[Sent],
+    shown: Callable[[Sequence[str]], dict[int, list[str]]],
+    name: str,
 ) -> None:
     told = called(folder, *GOOD[name], "--json").json()["records"]
-    wanted = {record["id"] for record in told if name == "dossier leakage" or len(record["sources"]) > 1}
+    wanted = {
+        record["id"] for record in told if name == "dossier leakage" or len(record["sources"]) > 1
+    }
     shown([*words(folder, GOOD[name])])
     assert max(map(len, wanted)) > 80
     assert wanted <= {cell for line in sent for cell in line.cells}
@@ -235,7 +258,11 @@ def test_a_table_keeps_every_cell(columns: int) -> None:
     sheet = grid(*heads, "why", right=range(1, 13), prose=1)
     cells = [f"{place / 7919:.12f}" for place in range(1, 25)]
     for start in (0, 12):
-        sheet.add_row(f"row_{start}", *cells[start : start + 12], f"because of {start}, which is a long story " * 3)
+        sheet.add_row(
+            f"row_{start}",
+            *cells[start : start + 12],
+            f"because of {start}, which is a long story " * 3,
+        )
     lines = as_lines(sheet, width=columns).splitlines()
     shown = " ".join(" ".join(lines).split())
     assert [cell for cell in cells if cell not in shown] == []

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What several releases tell together."""
+"""Joint disclosure risk of several releases."""

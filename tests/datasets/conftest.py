@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the dataset tests share."""
+"""Fixtures of the dataset tests."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file server on loopback that counts what it is asked for, so that tests fetch for real without the network."""
+"""A file server on loopback that counts requests, so that tests download without the network."""
 
 from __future__ import annotations
 
@@ -34,11 +34,13 @@ class FileServer:
                 """Keep the test output clean."""
 
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.01}
+        )
         self._thread.start()
 
     def address_of(self, name: str) -> str:
-        """Where that file is, or would be."""
+        """Return the address of that file, which need not exist."""
         return f"http://127.0.0.1:{self._server.server_port}/{name}"
 
     def put(self, name: str, content: bytes) -> WebFile:

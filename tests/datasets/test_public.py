@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Public data sets: what the real files hold, and that a wrong or broken copy is never used.
+"""Public data sets: contents of the real files; a wrong or damaged copy is never used.
 
-Expected numbers of the real files are those of the `adult.names` and `census-income.names` files that UCI ships.
+Expected numbers of the real files are those of the `adult.names` and `census-income.names` files
+that UCI ships.
 """
 
 from __future__ import annotations
@@ -27,11 +28,49 @@ if TYPE_CHECKING:
 CONTENT = b"|a comment\n39, State-gov, 1.5, <=50K.\n50, ?, 2, >50K.\n\n"
 WRONG = b"|a comment\n39, Private, 1.5, <=50K.\n"
 
-# census-income.names, "distinct values for attribute"; "?" is one of them. The weight is not in that list.
-# fmt: off
+# census-income.names, "distinct values for attribute"; "?" is one of them. The weight is not in
+# that list. fmt: off
 CENSUS_DISTINCT = (
-    91, 9, 52, 47, 17, 1240, 3, 7, 24, 15, 5, 10, 2, 3, 6, 8, 132, 113, 1478, 6,
-    6, 51, 38, 8, 10, 9, 10, 3, 4, 7, 5, 43, 43, 43, 5, 3, 3, 3, 53, 2,
+    91,
+    9,
+    52,
+    47,
+    17,
+    1240,
+    3,
+    7,
+    24,
+    15,
+    5,
+    10,
+    2,
+    3,
+    6,
+    8,
+    132,
+    113,
+    1478,
+    6,
+    6,
+    51,
+    38,
+    8,
+    10,
+    9,
+    10,
+    3,
+    4,
+    7,
+    5,
+    43,
+    43,
+    43,
+    5,
+    3,
+    3,
+    3,
+    53,
+    2,
 )
 # fmt: on
 
@@ -109,24 +148,40 @@ def test_census_income_agrees_with_its_names_file() -> None:
     assert census.schema.field("detailed industry recode").type == pa.string()
 
 
-def test_the_listing_names_every_data_set_without_fetching(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_listing_names_every_data_set_without_fetching(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("DIVULGE_CACHE", str(tmp_path))
     listed = {entry.name: entry for entry in datasets.available()}
     printed = {name for name in listed if "-table-" in name}
-    assert set(listed) - printed == {"adult", "adult-complete", "adult-test", "census-income", "census-income-test"}
+    assert set(listed) - printed == {
+        "adult",
+        "adult-complete",
+        "adult-test",
+        "census-income",
+        "census-income-test",
+    }
     assert "afifi-table-4b" in printed
-    assert (listed["adult"].rows, listed["adult"].columns, listed["adult"].licence) == (32_561, 15, "CC BY 4.0")
+    assert (listed["adult"].rows, listed["adult"].columns, listed["adult"].licence) == (
+        32_561,
+        15,
+        "CC BY 4.0",
+    )
     assert listed["adult"].sha256.startswith("5b002646")
     assert listed["adult-test"].sha256.startswith("a2a9044b")
     assert {name for name, entry in listed.items() if entry.cached} == printed
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_printed_table_needs_neither_network_nor_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_printed_table_needs_neither_network_nor_cache(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("DIVULGE_CACHE", str(tmp_path / "none"))
     table = datasets.load("afifi-table-4b")
     assert (table.num_rows, table.column_names) == (12, ["zip", "age", "nationality", "condition"])
-    assert table.slice(8, 1).to_pylist() == [{"zip": "130**", "age": "3*", "nationality": "*", "condition": "Cancer"}]
+    assert table.slice(8, 1).to_pylist() == [
+        {"zip": "130**", "age": "3*", "nationality": "*", "condition": "Cancer"}
+    ]
     assert datasets.load("afifi-table-4a")["age"].to_pylist()[:3] == [28, 29, 21]
     assert not (tmp_path / "none").exists()
     assert datasets.fetch("afifi-table-4b").read_bytes().startswith(b"130**, <30, *, Heart Disease")
@@ -138,12 +193,12 @@ def test_adult_without_missing_values_is_read_from_the_same_file() -> None:
     assert datasets.fetch("adult-complete") == datasets.fetch("adult")
 
 
-def test_the_listing_says_what_is_cached() -> None:
+def test_the_listing_shows_which_data_sets_are_cached() -> None:
     datasets.fetch("adult")
     assert {entry.name: entry.cached for entry in datasets.available()}["adult"]
 
 
-def test_an_unknown_name_gets_the_nearest() -> None:
+def test_an_unknown_name_suggests_the_nearest() -> None:
     with pytest.raises(BadInput, match=r"no data set 'adlut'.*'adult'"):
         datasets.load("adlut")
 
@@ -166,9 +221,16 @@ def test_a_file_is_fetched_once(tmp_path: Path, server: FileServer) -> None:
     assert [path.name for path in first.parent.iterdir()] == ["tiny.csv"]
 
 
-def test_the_next_source_is_tried_when_one_fails_or_lies(tmp_path: Path, server: FileServer) -> None:
+def test_the_next_source_is_tried_after_a_failure_or_a_wrong_file(
+    tmp_path: Path, server: FileServer
+) -> None:
     missing = WebFile(server.address_of("missing"))
-    tiny = dataset_from(missing, server.put("wrong", WRONG), server.put("right", CONTENT), server.put("spare", CONTENT))
+    tiny = dataset_from(
+        missing,
+        server.put("wrong", WRONG),
+        server.put("right", CONTENT),
+        server.put("spare", CONTENT),
+    )
     assert fetch_into(tmp_path / "cache", dataset=tiny).read_bytes() == CONTENT
     assert server.asked == {"missing": 1, "wrong": 1, "right": 1}
 
@@ -181,14 +243,16 @@ def test_a_damaged_cache_is_fetched_again(tmp_path: Path, server: FileServer) ->
     assert server.asked == {"tiny": 2}
 
 
-def test_a_damaged_cache_is_not_used_when_nothing_better_can_be_had(tmp_path: Path, server: FileServer) -> None:
+def test_a_damaged_cache_is_not_used_even_if_no_source_works(
+    tmp_path: Path, server: FileServer
+) -> None:
     tiny = dataset_from(server.put("tiny", CONTENT))
     fetch_into(tmp_path / "cache", dataset=tiny).write_bytes(WRONG)
     with pytest.raises(MissingDependency):
         fetch_into(tmp_path / "cache", dataset=replace(tiny, sources=()))
 
 
-def test_when_all_sources_fail_one_line_says_what_was_tried(tmp_path: Path, server: FileServer) -> None:
+def test_when_all_sources_fail_the_error_lists_them(tmp_path: Path, server: FileServer) -> None:
     missing, wrong = WebFile(server.address_of("missing")), server.put("wrong", WRONG)
     with pytest.raises(MissingDependency) as caught:
         fetch_into(tmp_path / "cache", dataset=dataset_from(missing, wrong))
@@ -200,18 +264,20 @@ def test_when_all_sources_fail_one_line_says_what_was_tried(tmp_path: Path, serv
     assert not (tmp_path / "cache").exists()
 
 
-def test_a_cache_that_cannot_be_written_says_so(tmp_path: Path, server: FileServer) -> None:
+def test_an_unwritable_cache_raises_an_error(tmp_path: Path, server: FileServer) -> None:
     (tmp_path / "cache").write_text("a file where the folder should be", encoding="utf-8")
     with pytest.raises(BadInput, match=r"cannot be written .* DIVULGE_CACHE"):
         fetch_into(tmp_path / "cache", dataset=dataset_from(server.put("tiny", CONTENT)))
 
 
-def test_the_cache_goes_where_the_user_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_cache_folder_can_be_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("DIVULGE_CACHE", str(tmp_path / "mine"))
     assert cache_folder() == tmp_path / "mine"
 
 
-@pytest.mark.parametrize(("platform", "variable"), [("linux", "XDG_CACHE_HOME"), ("win32", "LOCALAPPDATA")])
+@pytest.mark.parametrize(
+    ("platform", "variable"), [("linux", "XDG_CACHE_HOME"), ("win32", "LOCALAPPDATA")]
+)
 def test_the_cache_follows_the_platform(
     platform: str, variable: str, *, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

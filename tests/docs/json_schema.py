@@ -3,9 +3,11 @@
 
     python -m tests.docs.json_schema
 
-runs every command of tests/cli/every_command.py and adds what it prints to src/divulge/cli/documents.schema.json, which the site publishes;
-nothing that is there is taken away, unless `--fresh` is given. Further ones come from files of lines {"call": [...], "document": {...}}.
-An object has the keys that are listed and no others; objects whose keys are names of columns, metrics or files take any.
+runs every command of tests/cli/every_command.py and adds what it prints to
+src/divulge/cli/documents.schema.json, which the site publishes; nothing that is there is taken
+away, unless `--fresh` is given. Further ones come from files of lines {"call": [...], "document":
+{...}}. An object has the keys that are listed and no others; objects whose keys are names of
+columns, metrics or files take any.
 """
 
 from __future__ import annotations
@@ -27,15 +29,20 @@ ROOT = Path(__file__).parents[2]
 SCHEMA = ROOT / "src" / "divulge" / "cli" / "documents.schema.json"
 GROUPS = ("dossier", "hierarchy", "ledger")
 MAPS = frozenset(
-    "prior sources files not_tried left_out ground_distance right_guess sensitive reading class becomes known reference hierarchies "
-    "reasons levels orders distances intervals taxonomies bounds tries within rule_out rule_in values loss_by_column columns_by by_column "
-    "sizes shares packages versions widths coverage rules graded background recursive_l conditions "
-    "chosen_hierarchies optima labels grades attributes change difference identity scores weights moves "
+    "prior sources files not_tried left_out ground_distance right_guess sensitive reading class "
+    "becomes known reference hierarchies "
+    "reasons levels orders distances intervals taxonomies bounds tries within rule_out rule_in "
+    "values loss_by_column columns_by by_column "
+    "sizes shares packages versions widths coverage rules graded background recursive_l "
+    "conditions "
+    "chosen_hierarchies optima labels grades attributes change difference identity scores "
+    "weights moves "
     "beyond summary utility".split()
 )
 """Keys whose objects have names of the user's for keys."""
 _COLUMNS = frozenset(
-    "age zip sex disease postal_code main_diagnosis education income diagnosis job town b N C P Zip".split()
+    "age zip sex disease postal_code main_diagnosis education income diagnosis job town b N C P "
+    "Zip".split()
 )
 """Columns of the tables of the tests: where one of them is a key, any column is."""
 _NAMES = frozenset(metric.name for metric in METRICS) - {"classes", "alpha"}
@@ -44,8 +51,12 @@ _NAMES = frozenset(metric.name for metric in METRICS) - {"classes", "alpha"}
 _TEXTS = {"type": "array", "items": {"type": "string"}}
 READ: dict[str, Any] = {
     "properties": {
-        **{name: {"type": "string"} for name in ("kind", "delimiter", "decimal", "table", "sql", "sheet")},
-        **{name: {"type": "boolean"} for name in ("header", "codes")},
+        **{
+            name: {"type": "string"}
+            for name in ("kind", "delimiter", "decimal", "table", "sql", "sheet")
+        },
+        **{name: {"type": "boolean"} for name in ("header", "codes", "union_columns")},
+        "types": {"type": "object", "additionalProperties": {"type": "string"}},
         "version": {"type": "integer"},
         "snapshot": {"type": ["integer", "null"]},
         "labels": _TEXTS,
@@ -70,16 +81,22 @@ def is_error(document: Mapping[str, Any]) -> bool:
 @functools.cache
 def _validator(command: str) -> Any:
     whole_schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
-    return jsonschema.Draft202012Validator(whole_schema | {"$ref": f"#/$defs/{command.replace(' ', '%20')}"})
+    return jsonschema.Draft202012Validator(
+        whole_schema | {"$ref": f"#/$defs/{command.replace(' ', '%20')}"}
+    )
 
 
 def assert_fits(call: Sequence[str], document: Mapping[str, Any]) -> None:
     """A document has the keys that its schema lists, of the types that it names."""
     wrong = [
         f"{'.'.join(map(str, error.absolute_path))}: {error.message[:200]}"
-        for error in _validator("error" if is_error(document) else command_of(call)).iter_errors(document)
+        for error in _validator("error" if is_error(document) else command_of(call)).iter_errors(
+            document
+        )
     ]
-    assert not wrong, "\n".join([*wrong, "a key that is meant is added by: python -m tests.docs.json_schema"])
+    assert not wrong, "\n".join(
+        [*wrong, "a key that is meant is added by: python -m tests.docs.json_schema"]
+    )
 
 
 def schema_of(values: Iterable[Any], *, key: str = "") -> dict[str, Any]:
@@ -98,7 +115,14 @@ def schema_of(values: Iterable[Any], *, key: str = "") -> dict[str, Any]:
 
 
 def _type(value: Any) -> str:
-    names = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number"}
+    names = {
+        dict: "object",
+        list: "array",
+        str: "string",
+        bool: "boolean",
+        int: "integer",
+        float: "number",
+    }
     return names.get(type(value), "null")
 
 
@@ -106,15 +130,25 @@ def _object(objects: Sequence[dict[str, Any]], key: str) -> dict[str, Any]:
     names = list(dict.fromkeys(name for value in objects for name in value))
     if key == "read":
         return READ
-    if key in MAPS or _COLUMNS & set(names) or 2 * len(_NAMES & set(names)) > len(names) or not names:
+    if (
+        key in MAPS
+        or _COLUMNS & set(names)
+        or 2 * len(_NAMES & set(names)) > len(names)
+        or not names
+    ):
         return (
-            {"additionalProperties": schema_of((item for value in objects for item in value.values()), key="")}
+            {
+                "additionalProperties": schema_of(
+                    (item for value in objects for item in value.values()), key=""
+                )
+            }
             if names
             else {"additionalProperties": True}
         )
     return {
         "properties": {
-            name: schema_of((value[name] for value in objects if name in value), key=name) for name in names
+            name: schema_of((value[name] for value in objects if name in value), key=name)
+            for name in names
         },
         "required": sorted(name for name in names if all(name in value for value in objects)),
         "additionalProperties": False,
@@ -125,14 +159,20 @@ def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     """A schema that fits whatever fits one of the two."""
     types = {*_listed(old.get("type")), *_listed(new.get("type"))}
     types -= {"integer"} if "number" in types else set()
-    found: dict[str, Any] = {"type": sorted(types) if len(types) > 1 else next(iter(types))} if types else {}
+    found: dict[str, Any] = (
+        {"type": sorted(types) if len(types) > 1 else next(iter(types))} if types else {}
+    )
     if "items" in old or "items" in new:
         found["items"] = merged(old.get("items", {}), new.get("items", {}))
     either = [side for side in (old, new) if "additionalProperties" in side]
     if not either:
         return found
     if any("properties" not in side for side in either):
-        inner = [side["additionalProperties"] for side in either if isinstance(side["additionalProperties"], dict)]
+        inner = [
+            side["additionalProperties"]
+            for side in either
+            if isinstance(side["additionalProperties"], dict)
+        ]
         inner += [part for side in either for part in side.get("properties", {}).values()]
         total: dict[str, Any] = {}
         for part in inner:
@@ -140,10 +180,15 @@ def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
         return found | {"additionalProperties": total or True}
     names = list(dict.fromkeys(name for side in either for name in side["properties"]))
     properties = {
-        name: _both([side["properties"][name] for side in either if name in side["properties"]]) for name in names
+        name: _both([side["properties"][name] for side in either if name in side["properties"]])
+        for name in names
     }
     required = set.intersection(*(set(side["required"]) for side in either))
-    return found | {"properties": properties, "required": sorted(required), "additionalProperties": False}
+    return found | {
+        "properties": properties,
+        "required": sorted(required),
+        "additionalProperties": False,
+    }
 
 
 def _both(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -159,7 +204,8 @@ def whole(by_command: dict[str, dict[str, Any]]) -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "What divulge prints with --json",
-        "description": "For each command what it prints when it answers; `error` is what every command prints when it cannot.",
+        "description": "For each command what it prints when it answers; `error` is what every "
+        "command prints when it cannot.",
         "$defs": {name: by_command[name] for name in sorted(by_command)},
     }
 
@@ -170,7 +216,10 @@ def documents() -> Iterable[tuple[str, dict[str, Any]]]:
 
     with tempfile.TemporaryDirectory() as name:
         folder = every_command.prepare(Path(name))
-        calls = [*every_command.GOOD.values(), *(call for _, call in every_command.WITH_ANOTHER_CODE.values())]
+        calls = [
+            *every_command.GOOD.values(),
+            *(call for _, call in every_command.WITH_ANOTHER_CODE.values()),
+        ]
         for call in calls:
             yield command_of(call), json.loads(every_command.called(folder, *call, "--json").out)
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make pictures`: what docs/assets/pictures holds, drawn anew by the commands of the pages that show it.
+"""`make pictures`: what docs/assets/pictures holds, drawn anew by the commands of the pages that
+show it.
 
-A page that shows a picture has the command that draws it: `--chart NAME.svg`, or `--out NAME.html` for the head of a report, which
-Chromium takes a picture of. test_pages.py runs the same commands, and holds what they draw against what is stored: not pixels, which
-follow fonts and browsers, but what a picture tells.
+A page that shows a picture has the command that draws it: `--chart NAME.svg`, or `--out NAME.html`
+for the head of a report, which Chromium takes a picture of. test_pages.py runs the same commands,
+and holds what they draw against what is stored: not pixels, which follow fonts and browsers, but
+what a picture tells.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from pathlib import Path
 
 from tests.docs.blocks import SHELLS, blocks_of, commands_of
 from tests.helpers import run_cli
-from tests.views import browser as driver
+from tests.output import browser as driver
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "assets" / "pictures"
@@ -32,7 +34,9 @@ _KEY = b"Description\0"
 
 def shown(page: Path) -> list[Path]:
     """The pictures of docs/assets/pictures that a page shows."""
-    names = re.findall(r"!\[[^\]]*\]\([\w./-]*assets/pictures/([\w.-]+)\)", page.read_text(encoding="utf-8"))
+    names = re.findall(
+        r"!\[[^\]]*\]\([\w./-]*assets/pictures/([\w.-]+)\)", page.read_text(encoding="utf-8")
+    )
     return [FOLDER / name for name in dict.fromkeys(names)]
 
 
@@ -42,7 +46,10 @@ def drawn_as(picture: Path) -> str:
 
 
 def told(path: Path) -> list[str]:
-    """What a picture tells: title, axes and every mark of a drawing; the head of a report in words, without the version."""
+    """What a picture tells: title, axes and every mark of a drawing.
+
+    The head of a report in words, without the version.
+    """
     if path.suffix == ".png":
         return description(path.read_bytes()).splitlines()
     text = path.read_text(encoding="utf-8")
@@ -66,7 +73,9 @@ def description(png: bytes) -> str:
 
 
 def described(png: bytes, lines: list[str]) -> bytes:
-    """The same picture, with what it tells inside, packed since a tEXt chunk holds Latin letters only."""
+    """The same picture, with what it tells inside, packed since a tEXt chunk holds Latin letters
+    only.
+    """
     content = _KEY + zlib.compress("\n".join(lines).encode()).hex().encode()
     chunk = b"tEXt" + content
     end_of_header = len(_SIGNATURE) + 25
@@ -107,7 +116,9 @@ def _head_of(page: Path) -> bytes:
     with driver.started() as browser:
         opened = browser.new_context(viewport={"width": WIDTH, "height": 900}).new_page()
         opened.goto(page.resolve().as_uri())
-        end = opened.evaluate("document.querySelector('main > section').getBoundingClientRect().bottom")
+        end = opened.evaluate(
+            "document.querySelector('main > section').getBoundingClientRect().bottom"
+        )
         picture: bytes = opened.screenshot(
             clip={"x": 0, "y": 0, "width": WIDTH, "height": int(end) + 16}, full_page=True
         )

@@ -16,17 +16,29 @@ from tests.docs.world import write_world
 from tests.helpers import run_cli
 
 DOCS = Path(__file__).parents[2] / "docs"
-SECTIONS = re.split(r"^## ", (DOCS / "reference" / "json.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+SECTIONS = re.split(
+    r"^## ", (DOCS / "reference" / "json.md").read_text(encoding="utf-8"), flags=re.MULTILINE
+)[1:]
 
-RELEASE = "generalize patients.csv --qi zip,age,sex --sensitive disease --identifier name --leave-out '*' --k-anonymity 5 --out r"
-GROUPS = "anatomize patients.csv --qi zip,age,sex --sensitive disease --identifier name --beta 1/2 --out a"
+RELEASE = (
+    "generalize patients.csv --qi zip,age,sex --sensitive disease --identifier name "
+    "--leave-out "
+    "'*' --k-anonymity 5 --out r"
+)
+GROUPS = (
+    "anatomize patients.csv --qi zip,age,sex --sensitive disease --identifier name --beta "
+    "1/2 "
+    "--out a"
+)
 SHOPS = "--database shops.json --reference me.json"
 
 # What to run for each section; the last command's document is compared.
 ADDED = "ledger add l r --recipient clinic"
 RUNS = {
     "divulge measure": ["measure patients.csv --qi sex --sensitive disease"],
-    "divulge measure --class": ["measure patients.csv --qi sex --sensitive disease --class sex=female"],
+    "divulge measure --class": [
+        "measure patients.csv --qi sex --sensitive disease --class sex=female"
+    ],
     "divulge check": ["check patients.csv --qi zip,age --sensitive disease --k-anonymity 5"],
     "divulge profile": ["profile patients.csv"],
     "divulge dbt": ["dbt divulge_dbt"],
@@ -37,28 +49,39 @@ RUNS = {
     ],
     "divulge rank --growing": ["rank patients.csv --qi zip,age --sensitive disease --growing"],
     "divulge generalize": [RELEASE],
-    "divulge apply": [RELEASE, "apply r new-patients.csv --suppress-unseen --suppression 1 --out r2"],
+    "divulge apply": [
+        RELEASE,
+        "apply r new-patients.csv --suppress-unseen --suppression 1 --out r2",
+    ],
     "divulge ledger list": [RELEASE, ADDED, "ledger list l"],
     "divulge ledger show": [RELEASE, ADDED, "ledger show l 1"],
     "divulge ledger add": [RELEASE, ADDED],
     "divulge ledger retract": [RELEASE, ADDED, "ledger retract l 1"],
     "divulge ledger forget": [RELEASE, ADDED, "ledger forget l 1 --force"],
     "divulge ledger export": [RELEASE, ADDED, "ledger export l --out l.csv"],
-    "divulge reseal": [RELEASE, "reseal r"],
     "divulge compose": [RELEASE, "compose r r --truth patients.csv"],
-    "divulge compose --who": [RELEASE, "compose r r --truth patients.csv --person name --who 'person 7'"],
+    "divulge compose --who": [
+        RELEASE,
+        "compose r r --truth patients.csv --person name --who 'person 7'",
+    ],
     "divulge compare": [RELEASE, "compare patients.csv r"],
     "divulge studio": ["studio patients.csv --no-browser --stop-after 0"],
     "divulge report": ["report patients.csv --qi zip,age --sensitive disease --k-anonymity 5"],
     "divulge anatomize": [GROUPS],
     "divulge anatomize --advise": [
-        "anatomize patients.csv --qi zip,age,sex --sensitive disease --identifier name --advise --queries 10"
+        (
+            "anatomize patients.csv --qi zip,age,sex --sensitive disease --identifier name "
+            "--advise "
+            "--queries 10"
+        )
     ],
     "divulge anatomize --check": [GROUPS, "anatomize a --check --beta 1/4"],
     "divulge attack": [RELEASE, "attack r --truth patients.csv --records 50 --subsets 1"],
     "divulge query": [GROUPS, "query a \"disease = 'Flu'\""],
     "divulge hierarchy build": ["hierarchy build patients.csv --column age"],
-    "divulge hierarchy cut": ["hierarchy cut patients.csv --column age --about disease --k-anonymity 5 --ranges 3"],
+    "divulge hierarchy cut": [
+        "hierarchy cut patients.csv --column age --about disease --k-anonymity 5 --ranges 3"
+    ],
     "divulge hierarchy check": ["hierarchy check adult.csv --hierarchies hierarchies/"],
     "divulge dossier leakage": [f"dossier leakage {SHOPS}"],
     "divulge dossier resolve": ["dossier resolve --database shops.json --resolve N"],
@@ -66,7 +89,6 @@ RUNS = {
     "divulge dossier release": [f"dossier release {SHOPS} --resolve N --release card1.json"],
     "divulge dossier disinform": [f"dossier disinform {SHOPS} --resolve N --budget 2"],
     "divulge dossier enhance": ["dossier enhance --database facts.json --resolve N"],
-    "divulge papers": ["papers afifi --part 'Example 8'"],
     "divulge perturbed": ["perturbed original.csv published.csv --columns age --key id"],
     "divulge metrics": ["metrics"],
     "divulge datasets": ["datasets"],
@@ -75,7 +97,9 @@ RUNS = {
 
 
 def keys(section: str) -> tuple[set[str], set[str]]:
-    """The keys that are always there, and those that the table says are there with an option only."""
+    """The keys that are always there, and those that the table says are there with an option
+    only.
+    """
     always: set[str] = set()
     sometimes: set[str] = set()
     for names, told in re.findall(r"^\| (`[^|]+) \| ([^|]+) \|$", section, re.MULTILINE):
@@ -84,7 +108,9 @@ def keys(section: str) -> tuple[set[str], set[str]]:
 
 
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.partition("\n")[0])
-def test_the_keys_are_those_of_the_document(section: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_keys_are_those_of_the_document(
+    section: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     write_world(tmp_path)
     for block in blocks_of(DOCS / "how-to" / "dossier.md"):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""README.md and docs/: every link leads somewhere, names of the library are public, and every page is in the navigation of mkdocs.yml."""
+"""README.md and docs/: every link leads somewhere, names of the library are public, and every
+page is in the navigation of mkdocs.yml.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +14,24 @@ from tests.test_structure import ORDER
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    *sorted(DOCS.rglob("*.md")),
+]
 GENERATED = re.findall(
-    r'^    "([\w/.-]+\.(?:md|json))": ', (DOCS / "generated_pages.py").read_text(encoding="utf-8"), re.MULTILINE
+    r'^    "([\w/.-]+\.(?:md|json))": ',
+    (DOCS / "generated_pages.py").read_text(encoding="utf-8"),
+    re.MULTILINE,
 )
 """Pages that exist only in the built site (test_site.py)."""
 GROUPS = ["Home", "Tutorial", "How-to", "Concepts", "Reference", "Papers"]
 
 PRIVATE = re.compile(
-    rf"\bdivulge\.(?:{'|'.join(set(ORDER) - {'charts', 'datasets', 'dossier', 'papers', 'plugins', '__init__', '__main__'})})\b"
+    rf"\bdivulge\.(?:{'|'.join(set(ORDER) - {'charts', 'datasets', 'dossier', 'integrations', '__init__', '__main__'})})\b"  # noqa: E501
 )
-"""A room that users are not to know; `divulge.measure` is a function."""
+"""A layer that users are not to know; `divulge.measure` is a function."""
 
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _CODE = re.compile(r"^ *```.*?^ *```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
@@ -45,7 +54,9 @@ def test_links_lead_somewhere(page: Path) -> None:
         linked = (page.parent / name).resolve() if name else page
         if linked in [DOCS / made for made in GENERATED]:
             continue
-        if not linked.exists() or (anchor and linked.suffix == ".md" and anchor not in anchors(linked)):
+        if not linked.exists() or (
+            anchor and linked.suffix == ".md" and anchor not in anchors(linked)
+        ):
             broken.append(target)
     assert broken == []
 
@@ -58,31 +69,38 @@ def navigation() -> str:
 def test_every_page_is_in_the_navigation_and_nothing_else() -> None:
     listed = re.findall(r"([\w/.-]+\.md)\s*$", navigation(), re.MULTILINE)
     written = [path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")]
-    assert sorted(listed) == sorted([*written, *(page for page in GENERATED if page.endswith(".md"))])
+    assert sorted(listed) == sorted(
+        [*written, *(page for page in GENERATED if page.endswith(".md"))]
+    )
 
 
 def test_the_navigation_has_its_groups_in_order() -> None:
     assert re.findall(r"^  - ([\w-]+):", navigation(), re.MULTILINE) == GROUPS
 
 
-def test_private_rooms_are_recognised() -> None:
-    text = "from divulge.hierarchy import x; divulge.search.cut_points.optimal_cuts; divulge.measure; divulge.dossier; divulge.toml"
-    assert PRIVATE.findall(text) == ["divulge.hierarchy", "divulge.search"]
+def test_private_layers_are_recognised() -> None:
+    text = (
+        "from divulge.hierarchies import x; divulge.generalization.cut_points.optimal_cuts; "
+        "divulge.measure; divulge.dossier; divulge.toml"
+    )
+    assert PRIVATE.findall(text) == ["divulge.hierarchies", "divulge.generalization"]
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if page.parent != ROOT or page.name == "README.md"], ids=lambda page: page.stem
+    "page",
+    [page for page in PAGES if page.parent != ROOT or page.name == "README.md"],
+    ids=lambda page: page.stem,
 )
 def test_users_are_told_public_names_only(page: Path) -> None:
     assert PRIVATE.findall(page.read_text(encoding="utf-8")) == []
 
 
-def test_contributors_find_every_room_and_every_file_that_they_are_told_of() -> None:
+def test_contributors_find_every_layer_and_every_file_that_they_are_told_of() -> None:
     pages = [(ROOT / "CONTRIBUTING.md"), DOCS / "architecture.md", DOCS / "comparison.md"]
     text, *others = (page.read_text(encoding="utf-8") for page in pages)
     table = "".join(re.findall(r"^\| (.*?) \| ", text, re.MULTILINE))
-    rooms = {name.rstrip("/") for name in re.findall(r"`(\w+/?)`", table)}
-    assert set(ORDER) - {"__init__", "__main__"} <= rooms
+    layers = {name.rstrip("/") for name in re.findall(r"`(\w+/?)`", table)}
+    assert set(ORDER) - {"__init__", "__main__"} <= layers
     told = re.findall(r"`((?:src|tests|docs|benchmarks)/[\w/.]*)`", "\n".join([text, *others]))
     assert len(told) > 30
     assert [name for name in told if not (ROOT / name.replace("NAME", "check")).exists()] == []

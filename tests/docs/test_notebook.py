@@ -18,10 +18,13 @@ def test_the_tutorial_notebook_runs_and_its_results_show_themselves(
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(DOCS.parent / "src"), os.environ.get("PYTHONPATH", "")]))
+    monkeypatch.setenv(
+        "PYTHONPATH", os.pathsep.join([str(DOCS.parent / "src"), os.environ.get("PYTHONPATH", "")])
+    )
     notebook = nbformat.read(DOCS / "tutorial.ipynb", as_version=4)
     nbformat.validate(notebook)
-    assert all(cell.get("outputs", []) == [] for cell in notebook.cells)  # written without them: they are made anew
+    # written without them: they are made anew
+    assert all(cell.get("outputs", []) == [] for cell in notebook.cells)
     nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3").execute(cwd=str(tmp_path))
     shown = [
         out["data"]["text/html"]
@@ -33,4 +36,4 @@ def test_the_tutorial_notebook_runs_and_its_results_show_themselves(
     assert all(page.startswith('<div class="divulge note">') for page in shown)
     assert sum("data:image/" in page for page in shown) >= 4
     last = notebook.cells[-1]["outputs"][0]["data"]["text/plain"]
-    assert last == "['internal.html', 'public.html', 'release']"
+    assert last == "['internal.html', 'public.html', 'release', 'release.private']"

@@ -15,7 +15,11 @@ Write = Callable[[str, Any], str]
 
 def record(entries: list[list[str]], name: str | None = None) -> dict[str, Any]:
     attributes = [
-        {"label": label, "value": value, **({"confidence": float(Fraction(rest[0]))} if rest else {})}
+        {
+            "label": label,
+            "value": value,
+            **({"confidence": float(Fraction(rest[0]))} if rest else {}),
+        }
         for label, value, *rest in entries
     ]
     return {**({"id": name} if name else {}), "attributes": attributes}

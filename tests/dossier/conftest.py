@@ -18,7 +18,9 @@ def write(tmp_path: Path) -> Write:
 
     def to_file(name: str, document: Any) -> str:
         path = tmp_path / name
-        path.write_text(document if isinstance(document, str) else json.dumps(document), encoding="utf-8")
+        path.write_text(
+            document if isinstance(document, str) else json.dumps(document), encoding="utf-8"
+        )
         return str(path)
 
     return to_file

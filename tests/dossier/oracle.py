@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An oracle for leakage that shares no code with divulge: definition 21 in exact fractions, one world at a time.
+"""An oracle for leakage that shares no code with divulge: definition 21 in exact fractions, one
+world at a time.
 
-Precision and recall are computed per world as the paper writes them (0 where their denominator is 0) and combined by its
-F_beta formula, so that the algebra behind the fast method is under test, too.
+Precision and recall are computed per world as the paper writes them (0 where their denominator is
+0) and combined by its F_beta formula, so that the algebra behind the fast method is under test,
+too.
 """
 
 from __future__ import annotations
@@ -44,7 +46,10 @@ def exact(
     sums = [Fraction(0)] * 3
     for world, chance in worlds(record):
         heavy = sum((weights.get(label, Fraction(1)) for label, _ in world), Fraction(0))
-        right = sum((weights.get(label, Fraction(1)) for label, value in world if (label, value) in truth), Fraction(0))
+        right = sum(
+            (weights.get(label, Fraction(1)) for label, value in world if (label, value) in truth),
+            Fraction(0),
+        )
         precision = right / heavy if heavy else Fraction(0)
         recall = right / total if total else Fraction(0)
         for place, value in enumerate((f_beta(precision, recall, beta), precision, recall)):
@@ -59,7 +64,14 @@ def worlds(record: Sequence[Triple]) -> Iterable[tuple[list[Pair], Fraction]]:
         for here, (_, _, confidence) in zip(present, record, strict=True):
             chance *= confidence if here else 1 - confidence
         if chance:
-            yield [(label, value) for here, (label, value, _) in zip(present, record, strict=True) if here], chance
+            yield (
+                [
+                    (label, value)
+                    for here, (label, value, _) in zip(present, record, strict=True)
+                    if here
+                ],
+                chance,
+            )
 
 
 def f_beta(precision: Fraction, recall: Fraction, beta: Fraction) -> Fraction:
@@ -77,4 +89,9 @@ def golden() -> dict[str, dict[str, Any]]:
 
 def record_of(triples: Iterable[Sequence[str]]) -> Record:
     """A golden record: label, value and a confidence like "1/2"; a reference has no confidence."""
-    return Record.of([(entry[0], entry[1], float(Fraction(entry[2])) if len(entry) > 2 else 1.0) for entry in triples])
+    return Record.of(
+        [
+            (entry[0], entry[1], float(Fraction(entry[2])) if len(entry) > 2 else 1.0)
+            for entry in triples
+        ]
+    )

@@ -68,10 +68,20 @@ def test_costs_add_and_the_second_operator_pays_for_what_the_first_left() -> Non
 
 
 def test_error_correction_and_augmentation_before_resolution() -> None:
-    """Alise is a misspelling, and the address tells the zip code; only then do the records match and leak it."""
-    database = [Record.of({"N": "Alise", "A": ("1 Main", 0.8)}, id="r"), Record.of({"N": "Alice", "P": "123"}, id="s")]
+    """Alise is a misspelling, and the address reveals the zip code.
+
+    Only after both steps do the records match and leak it.
+    """
+    database = [
+        Record.of({"N": "Alise", "A": ("1 Main", 0.8)}, id="r"),
+        Record.of({"N": "Alice", "P": "123"}, id="s"),
+    ]
     steps = Chain(
-        (Correct({"N": {"Alise": "Alice"}}), Augment("A", "Z", {"1 Main": "111"}, confidence=0.5), Resolve("N"))
+        (
+            Correct({"N": {"Alise": "Alice"}}),
+            Augment("A", "Z", {"1 Main": "111"}, confidence=0.5),
+            Resolve("N"),
+        )
     )
     (merged,) = steps(tuple(database))
     assert merged.attributes == {
@@ -83,22 +93,30 @@ def test_error_correction_and_augmentation_before_resolution() -> None:
     assert merged.sources == {"r", "s"}
 
 
-def test_correction_by_an_equivalence_collapses_what_is_the_same() -> None:
+def test_correction_by_an_equivalence_merges_equal_values() -> None:
     flu = Correct(Equivalence({"D": {"Flu": ["Influenza"]}}))
     (found,) = flu((Record.of({"D": [("Flu", 0.2), ("Influenza", 0.7)]}, id="r"),))
     assert found.attributes == {Attribute("D", "Flu"): 0.7}
     assert found.id == "r"
 
 
-def test_augmentation_by_a_function_leaves_alone_what_it_does_not_know() -> None:
+def test_augmentation_by_a_function_skips_unknown_values() -> None:
     initials = Augment("N", "I", lambda name: name[0] if name else None)
-    found = initials((Record.of({"N": "Ann"}, id="r"), Record.of({"N": ""}, id="s"), Record.of({"P": "1"}, id="t")))
+    found = initials(
+        (
+            Record.of({"N": "Ann"}, id="r"),
+            Record.of({"N": ""}, id="s"),
+            Record.of({"P": "1"}, id="t"),
+        )
+    )
     assert [Attribute("I", "A") in record.attributes for record in found] == [True, False, False]
     assert [len(record) for record in found] == [2, 1, 1]
 
 
 def test_augmentation_never_lowers_a_confidence() -> None:
-    found = Augment("A", "Z", {"x": "1"}, confidence=0.5)((Record.of({"A": "x", "Z": ("1", 0.9)}, id="r"),))
+    found = Augment("A", "Z", {"x": "1"}, confidence=0.5)(
+        (Record.of({"A": "x", "Z": ("1", 0.9)}, id="r"),)
+    )
     assert found[0].attributes[Attribute("Z", "1")] == 0.9
 
 
@@ -129,7 +147,7 @@ def test_golden_dipping_along_a_chain() -> None:
     assert leaked == pytest.approx(float(Fraction(case["expected"])), rel=1e-12)
 
 
-def test_a_query_keeps_apart_from_a_record_that_is_called_q() -> None:
+def test_a_query_differs_from_a_record_with_the_id_q() -> None:
     found = dip([Record.of({"N": "Bob"}, id="q")], Record.of({"N": "Alice"}, id="q"), Resolve("N"))
     assert found.record.id == "q'"
     assert found.reached == frozenset()
@@ -154,7 +172,9 @@ def test_an_empty_database_leaks_nothing() -> None:
     assert (found.leakage, found.cost, found.witnesses) == (0.0, 0.0, ())
 
 
-@pytest.mark.parametrize("numbers", [(-1.0, 1.0), (1.0, -1.0), (float("nan"), 1.0), (float("inf"), 1.0)])
+@pytest.mark.parametrize(
+    "numbers", [(-1.0, 1.0), (1.0, -1.0), (float("nan"), 1.0), (float("inf"), 1.0)]
+)
 def test_a_cost_that_is_no_amount_is_refused(numbers: tuple[float, float]) -> None:
     with pytest.raises(BadInput, match="at least 0"):
         Cost(*numbers)
@@ -166,7 +186,10 @@ def test_an_inference_with_confidence_above_one_is_refused() -> None:
 
 
 def test_a_measure_by_another_method_names_the_same_witness() -> None:
-    database = [Record.of({"N": ("Alice", 0.5), "P": "123"}, id="r"), Record.of({"N": "Alice"}, id="s")]
+    database = [
+        Record.of({"N": ("Alice", 0.5), "P": "123"}, id="r"),
+        Record.of({"N": "Alice"}, id="s"),
+    ]
     exact, naive = Measure().most(database, ALICE), Measure(method="naive").most(database, ALICE)
     assert naive.each == pytest.approx(exact.each, rel=1e-12)
     assert naive.witnesses == exact.witnesses == set_leakage(database, ALICE).witnesses
@@ -175,7 +198,10 @@ def test_a_measure_by_another_method_names_the_same_witness() -> None:
 @settings(deadline=None)
 @given(databases(most=6), rules(), st.integers(0, 6))
 def test_resolution_is_monotone(database: list[Record], rule: MatchRule, cut: int) -> None:
-    """Each record of E(R) is contained in a record of E(R + S): the bounds of disinformation rest on it."""
+    """Each record of E(R) is contained in a record of E(R + S).
+
+    The bounds of disinformation depend on it.
+    """
     operator = Resolve(rule)
     assert operator.monotone
     whole = operator(tuple(database))
@@ -186,7 +212,9 @@ def test_resolution_is_monotone(database: list[Record], rule: MatchRule, cut: in
 
 @settings(deadline=None)
 @given(databases(most=6), rules())
-def test_dipping_for_a_known_record_gives_its_group(database: list[Record], rule: MatchRule) -> None:
+def test_dipping_for_a_known_record_gives_its_group(
+    database: list[Record], rule: MatchRule
+) -> None:
     """A query equal to a record with a match key lands in that record's group."""
     resolved = Resolve(rule)(tuple(database))
     for record in database:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The how-to page does what it says: its files, its commands and their output, and its Python."""
+"""The how-to page is right: its files, its commands and their output, and its Python."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ import pytest
 from tests.helpers import run_cli
 
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "dossier.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```', PAGE, flags=re.MULTILINE | re.DOTALL)
+BLOCKS = re.findall(
+    r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```', PAGE, flags=re.MULTILINE | re.DOTALL
+)
 COMMANDS = [
     (command.strip(), output)
     for (kind, _, command), (next_kind, _, output) in pairwise(BLOCKS)

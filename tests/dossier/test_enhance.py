@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What to verify next: the corrected example of section 4.3, the affine formula against its definition."""
+"""Attributes to verify: the corrected example of section 4.3, the affine formula by definition."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_golden_ratio(name: str) -> None:
     assert option.ratio == pytest.approx(float(Fraction(case["expected"])), abs=1e-12)
 
 
-def test_the_best_comes_first_and_what_is_certain_is_left_out() -> None:
+def test_the_best_comes_first_without_certain_attributes() -> None:
     found = enhance(golden_database(FACTS))
     assert [(each.source, each.attribute) for each in found.options] == [
         ("r2", Attribute("P", "123")),
@@ -45,11 +45,20 @@ def test_the_best_comes_first_and_what_is_certain_is_left_out() -> None:
 
 
 def test_ties_go_to_the_cheaper_one() -> None:
-    """Both attributes have the same slope, so the same ratio, whatever their confidence; a sure one costs less to verify."""
-    found = enhance([Record.of({"A": ("1", 0.5), "B": ("1", 0.5)}, id="r"), Record.of({"C": ("1", 0.5)}, id="s")])
+    """Both attributes have equal slopes, so equal ratios, independent of their confidence.
+
+    An attribute with more confidence costs less to verify.
+    """
+    found = enhance(
+        [
+            Record.of({"A": ("1", 0.5), "B": ("1", 0.5)}, id="r"),
+            Record.of({"C": ("1", 0.5)}, id="s"),
+        ]
+    )
     assert [each.source for each in found.options] == ["r", "r", "s"]
     cheap = enhance(
-        [Record.of({"A": ("1", 0.5), "B": ("1", 0.5)}, id="r")], cost=lambda attribute, _: 1 + (attribute.label == "A")
+        [Record.of({"A": ("1", 0.5), "B": ("1", 0.5)}, id="r")],
+        cost=lambda attribute, _: 1 + (attribute.label == "A"),
     )
     assert [each.attribute.label for each in cheap.options] == ["B", "A"]
 
@@ -82,7 +91,7 @@ def test_bad_input_is_refused() -> None:
 @settings(deadline=None)
 @given(databases(most=4, confidences=(0.25, 0.5, 0.9, 1.0)))
 def test_the_affine_formula_is_the_definition(database: list[Record]) -> None:
-    """Raise the confidence in the source record, merge again, and measure: the same gain."""
+    """Raise the confidence in the source record, merge again, and measure: the gain is equal."""
     if not any(record.attributes for record in database):
         return
     found = enhance(database)
@@ -96,4 +105,6 @@ def test_the_affine_formula_is_the_definition(database: list[Record]) -> None:
         gain = leakage(after, truth).leakage - leakage(found.record, truth).leakage
         assert option.gain == pytest.approx(gain, abs=1e-12)
         assert option.ratio == pytest.approx(gain / (1 - option.confidence), abs=1e-11)
-    assert [option.ratio for option in found.options] == sorted((each.ratio for each in found.options), reverse=True)
+    assert [option.ratio for option in found.options] == sorted(
+        (each.ratio for each in found.options), reverse=True
+    )

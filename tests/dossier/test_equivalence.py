@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from divulge.dossier import Attribute, Equivalence, Record, leakage, set_leakage
 from divulge.errors import BadInput
 
-SAME = Equivalence({"Zip": ["11*", "2**"], "Age": ["3*", ">=50"], "Disease": {"Influenza": ["Flu"]}})
+SAME = Equivalence(
+    {"Zip": ["11*", "2**"], "Age": ["3*", ">=50"], "Disease": {"Influenza": ["Flu"]}}
+)
 ALICE = Record.of({"Name": "Alice", "Zip": "111", "Age": "30", "Disease": "Heart"})
 ZOE = Record.of({"Name": "Zoe", "Zip": "241", "Age": "60", "Disease": "Flu"})
 R1 = Record.of({"Zip": "11*", "Age": "3*", "Disease": ["Heart", "Breast", "Cancer"]})
@@ -27,11 +29,14 @@ BACKGROUND = Record.of({"Name": "Alice", "Zip": "111", "Age": "30"})
         (R1, ALICE, "2/3"),
         (R2, ALICE, "0"),
         (R2, ZOE, "3/4"),
-        (R1.merge(BACKGROUND), ALICE, "4/5"),  # 111 and 11* are one attribute; as two they would give 2/3
+        # 111 and 11* are one attribute; as two they would give 2/3
+        (R1.merge(BACKGROUND), ALICE, "4/5"),
         (R2.merge(Record.of({"Disease": "Influenza"})), ZOE, "3/4"),
     ],
 )
-def test_section_3_with_raw_values_on_both_sides(record: Record, reference: Record, expected: str) -> None:
+def test_section_3_with_raw_values_on_both_sides(
+    record: Record, reference: Record, expected: str
+) -> None:
     found = leakage(record, reference, equivalence=SAME)
     assert found.leakage == pytest.approx(float(Fraction(expected)), rel=1e-12)
 
@@ -80,21 +85,29 @@ def test_canonical_values_are_stable(label: str, value: str) -> None:
 
 def test_the_first_class_that_covers_a_value_wins() -> None:
     same = Equivalence({"Age": ["3*", "[20,40)"]})
-    assert [same.canonical(Attribute("Age", value)).value for value in ("35", "25")] == ["3*", "[20,40)"]
+    assert [same.canonical(Attribute("Age", value)).value for value in ("35", "25")] == [
+        "3*",
+        "[20,40)",
+    ]
 
 
 def test_attributes_that_become_equal_keep_the_higher_confidence() -> None:
-    merged = SAME.apply(Record.of([("Zip", "111", 0.4), ("Zip", "11*", 0.7), ("Zip", "112", 0.2)], id="r"))
+    merged = SAME.apply(
+        Record.of([("Zip", "111", 0.4), ("Zip", "11*", 0.7), ("Zip", "112", 0.2)], id="r")
+    )
     assert merged.attributes == {("Zip", "11*"): 0.7}
     assert merged.sources == {"r"}
 
 
 def test_json_and_csv_declare_the_same(tmp_path: Path) -> None:
     as_json = tmp_path / "same.json"
-    as_json.write_text('{"Zip": ["11*"], "Disease": {"Influenza": ["Flu", "grippe"]}}', encoding="utf-8")
+    as_json.write_text(
+        '{"Zip": ["11*"], "Disease": {"Influenza": ["Flu", "grippe"]}}', encoding="utf-8"
+    )
     as_csv = tmp_path / "same.csv"
     as_csv.write_text(
-        "label,canonical,value\nZip,11*,\nDisease,Influenza,Flu\nDisease,Influenza,grippe\n", encoding="utf-8"
+        "label,canonical,value\nZip,11*,\nDisease,Influenza,Flu\nDisease,Influenza,grippe\n",
+        encoding="utf-8",
     )
     for path in (as_json, as_csv):
         same = Equivalence.read(path)
@@ -112,8 +125,14 @@ def test_json_and_csv_declare_the_same(tmp_path: Path) -> None:
         ({"D": {"Influenza": 5}}, r"classes\['D'\]\['Influenza'\] is 5, and it must be a list"),
         ({"D": {"Influenza": [["Flu"]]}}, r"\['Influenza'\] is .* must be a list \(each a text\)"),
         ({"D": {"Influenza": "Flu"}}, r"\['Influenza'\] is 'Flu', and it must be a list"),
-        ({"D": {"Influenza": ["Flu"], "Cold": ["Flu"]}}, "'Flu' of 'D' belongs to 'Influenza' and to 'Cold'"),
-        ({"D": {"Influenza": ["Flu"], "Flu": ["grippe"]}}, "'Flu' of 'D' belongs to 'Influenza' and to 'Flu'"),
+        (
+            {"D": {"Influenza": ["Flu"], "Cold": ["Flu"]}},
+            "'Flu' of 'D' belongs to 'Influenza' and to 'Cold'",
+        ),
+        (
+            {"D": {"Influenza": ["Flu"], "Flu": ["grippe"]}},
+            "'Flu' of 'D' belongs to 'Influenza' and to 'Flu'",
+        ),
     ],
 )
 def test_bad_classes_are_refused(classes: dict[str, list[str]], message: str) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records in files: what goes out comes back, and what is not understood is refused."""
+"""Records in files: written files read back equal, and unknown content raises an error."""
 
 from __future__ import annotations
 
@@ -11,13 +11,23 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from divulge.dossier import Attribute, Record, from_rows, read_database, read_record, read_weights, write_database
+from divulge.dossier import (
+    Attribute,
+    Record,
+    from_rows,
+    read_database,
+    read_record,
+    read_weights,
+    write_database,
+)
 from divulge.errors import BadInput
 
 ALICE = '{"label": "N", "value": "Alice"}'
 
 texts = st.text(st.characters(blacklist_categories=["Cs", "Cc"]), min_size=1, max_size=6)
-attribute_maps = st.dictionaries(st.builds(Attribute, texts, texts), st.floats(0, 1, exclude_min=True), min_size=1)
+attribute_maps = st.dictionaries(
+    st.builds(Attribute, texts, texts), st.floats(0, 1, exclude_min=True), min_size=1
+)
 
 
 def write(folder: Path, name: str, text: str) -> Path:
@@ -27,7 +37,9 @@ def write(folder: Path, name: str, text: str) -> Path:
 
 
 def test_a_record_as_the_issue_writes_it(tmp_path: Path) -> None:
-    text = '{"attributes":[{"label":"N","value":"Alice","confidence":0.5},{"label":"A","value":20}]}'
+    text = (
+        '{"attributes":[{"label":"N","value":"Alice","confidence":0.5},{"label":"A","value":20}]}'
+    )
     record = read_record(write(tmp_path, "r.json", text))
     assert record.attributes == {("N", "Alice"): 0.5, ("A", "20"): 1.0}
 
@@ -35,7 +47,14 @@ def test_a_record_as_the_issue_writes_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("d.json", f'{{"records": [{{"id": "r1", "attributes": [{ALICE}]}}, {{"id": "r2", "attributes": []}}]}}'),
+        (
+            "d.json",
+            (
+                f'{{"records": [{{"id": "r1", "attributes": [{ALICE}]}}, {{"id": "r2", '
+                '"attributes": '
+                "[]}]}"
+            ),
+        ),
         ("d.json", f'[{{"id": "r1", "attributes": [{ALICE}]}}, {{"id": "r2", "attributes": []}}]'),
         ("d.jsonl", f'{{"attributes": [{ALICE}]}}\n\n{{"attributes": []}}\n'),
     ],
@@ -57,8 +76,12 @@ def test_csv_has_a_row_per_attribute(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", [".json", ".jsonl", ".csv"])
 @given(st.lists(attribute_maps, min_size=1, max_size=3))
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
-def test_what_is_written_is_read_back(tmp_path: Path, suffix: str, maps: list[dict[Attribute, float]]) -> None:
+@settings(
+    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40
+)
+def test_written_files_are_read_back(
+    tmp_path: Path, suffix: str, maps: list[dict[Attribute, float]]
+) -> None:
     database = tuple(Record(attributes, f"r{number}") for number, attributes in enumerate(maps))
     path = tmp_path / f"d{suffix}"
     write_database(database, path)
@@ -67,7 +90,10 @@ def test_what_is_written_is_read_back(tmp_path: Path, suffix: str, maps: list[di
 
 def test_weights_as_json_and_csv(tmp_path: Path) -> None:
     assert read_weights(write(tmp_path, "w.json", '{"N": 2, "P": 0.5}')) == {"N": 2.0, "P": 0.5}
-    assert read_weights(write(tmp_path, "w.csv", "label,weight\nN,2\nP,0.5\n")) == {"N": 2.0, "P": 0.5}
+    assert read_weights(write(tmp_path, "w.csv", "label,weight\nN,2\nP,0.5\n")) == {
+        "N": 2.0,
+        "P": 0.5,
+    }
 
 
 @pytest.mark.parametrize(
@@ -77,15 +103,31 @@ def test_weights_as_json_and_csv(tmp_path: Path) -> None:
         ("r.json", '{"attributes": [{"label": "N"}]}', "needs a label and a value"),
         ("r.json", '{"attribute": []}', "is not a record"),
         ("r.json", '{"attributes": [], "wieghts": 1}', "'wieghts' is unknown"),
-        ("r.json", '{"attributes": [{"label": "N", "value": "a", "confidance": 0.5}]}', "did you mean 'confidence'"),
-        ("r.json", '{"attributes": [{"label": "N", "value": "a", "confidence": 1.2}]}', "record 1: .* is 1.2"),
-        ("r.json", '{"attributes": [{"label": "N", "value": "a", "confidence": NaN}]}', "between 0 and 1"),
+        (
+            "r.json",
+            '{"attributes": [{"label": "N", "value": "a", "confidance": 0.5}]}',
+            "did you mean 'confidence'",
+        ),
+        (
+            "r.json",
+            '{"attributes": [{"label": "N", "value": "a", "confidence": 1.2}]}',
+            "record 1: .* is 1.2",
+        ),
+        (
+            "r.json",
+            '{"attributes": [{"label": "N", "value": "a", "confidence": NaN}]}',
+            "between 0 and 1",
+        ),
         ("r.json", '{"attributes": [{"label": "N", "value": null}]}', "None is not a value"),
         ("r.json", f'{{"attributes": [{ALICE}, {ALICE}]}}', "<N, Alice> occurs twice"),
         ("r.json", '{"attributes": [], "attributes": []}', "'attributes' occurs twice"),
         ("r.json", "3", "is not a database"),
         ("d.jsonl", '{"attributes": []}\nnonsense\n', "line 2 is not JSON"),
-        ("d.json", '{"records": [{"id": "a", "attributes": []}, {"id": "a", "attributes": []}]}', "two records .* 'a'"),
+        (
+            "d.json",
+            '{"records": [{"id": "a", "attributes": []}, {"id": "a", "attributes": []}]}',
+            "two records .* 'a'",
+        ),
         ("d.csv", "record,label\nr1,N\n", "lacks the column 'value'"),
         ("d.csv", "record,label,value,confidence\nr1,N,a,high\n", "line 2: 'high' is not a number"),
         ("d.csv", "record,label,value,confidence\nr1,N,a,1,9\n", "line 2: a row of another length"),
@@ -93,7 +135,9 @@ def test_weights_as_json_and_csv(tmp_path: Path) -> None:
         ("d.csv", "record,label,value,confidence\nr1,N,a,1\nr1,N,a,0.5\n", "<N, a> occurs twice"),
     ],
 )
-def test_bad_records_are_refused_with_their_place(tmp_path: Path, name: str, text: str, message: str) -> None:
+def test_bad_records_are_refused_with_their_place(
+    tmp_path: Path, name: str, text: str, message: str
+) -> None:
     with pytest.raises(BadInput, match=message):
         read_database(write(tmp_path, name, text))
 
@@ -157,4 +201,8 @@ def test_json_carries_full_precision(tmp_path: Path) -> None:
     record = Record.of([("N", "a", 0.1 + 0.2)], id="r")
     write_database([record], tmp_path / "d.json")
     document = json.loads((tmp_path / "d.json").read_text(encoding="utf-8"))
-    assert document == {"records": [{"id": "r", "attributes": [{"label": "N", "value": "a", "confidence": 0.1 + 0.2}]}]}
+    assert document == {
+        "records": [
+            {"id": "r", "attributes": [{"label": "N", "value": "a", "confidence": 0.1 + 0.2}]}
+        ]
+    }

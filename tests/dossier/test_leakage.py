@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record and set leakage: every golden case of the paper, the errata, and an oracle in exact fractions."""
+"""Record and set leakage: golden cases of the paper, errata, and an oracle in exact fractions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ QUANTITY = {
     "003-2.3-expected-recall": "recall",
 }
 ONE_RECORD = [
-    case for case in golden().values() if {"r", "p"} <= case["inputs"].keys() and isinstance(case["expected"], str)
+    case
+    for case in golden().values()
+    if {"r", "p"} <= case["inputs"].keys() and isinstance(case["expected"], str)
 ]
 
 
@@ -58,7 +60,10 @@ def test_the_golden_records_are_all_there() -> None:
 
 def test_the_paper_prints_13_20_for_weights_it_does_not_use() -> None:
     # Section 2.3 sets w_N = 2 and then computes with equal weights.
-    r, p = Record.of([("N", "Alice", 0.5), ("A", "20")]), Record.of({"N": "Alice", "A": "20", "P": "123"})
+    r, p = (
+        Record.of([("N", "Alice", 0.5), ("A", "20")]),
+        Record.of({"N": "Alice", "A": "20", "P": "123"}),
+    )
     assert leakage(r, p, weights={"N": 2}).leakage == pytest.approx(22 / 35, rel=CERTIFIED)
     assert leakage(r, p).leakage == pytest.approx(13 / 20, rel=CERTIFIED)
 
@@ -66,9 +71,13 @@ def test_the_paper_prints_13_20_for_weights_it_does_not_use() -> None:
 def test_f_beta_of_the_paper_s_example() -> None:
     case = golden()["003-2.2-Fbeta"]
     inputs = case["inputs"]
-    assert f_beta(Fraction(inputs["Pr"]), Fraction(inputs["Re"]), Fraction(2)) == Fraction(case["expected"])
+    assert f_beta(Fraction(inputs["Pr"]), Fraction(inputs["Re"]), Fraction(2)) == Fraction(
+        case["expected"]
+    )
     example = golden()["003-2.2-F1"]["inputs"]
-    found = leakage(record_of(example["r"]), record_of(example["p"]), weights=example["weights"], beta=2)
+    found = leakage(
+        record_of(example["r"]), record_of(example["p"]), weights=example["weights"], beta=2
+    )
     assert found.leakage == pytest.approx(5 / 8, rel=CERTIFIED)
 
 
@@ -89,10 +98,15 @@ def test_set_leakage_before_entity_resolution() -> None:
 
 
 def test_ties_are_found_in_spite_of_rounding() -> None:
-    # The same record in another order, and with its weights elsewhere: equal leakage, other rounding.
+    # The same record in another order, and with its weights elsewhere: equal leakage, other
+    # rounding.
     entries = [(f"L{i}", "v", 0.1 + 0.8 * i / 40) for i in range(40)]
     p = Record.of([(label, "v") for label, _, _ in entries[:20]])
-    database = [Record.of(entries), Record.of(entries[::-1]), Record.of(entries[20:] + entries[:20])]
+    database = [
+        Record.of(entries),
+        Record.of(entries[::-1]),
+        Record.of(entries[20:] + entries[:20]),
+    ]
     assert len(set_leakage(database, p).witnesses) == 3
 
 
@@ -142,7 +156,11 @@ def test_many_records_at_once_equal_one_at_a_time() -> None:
     records = [
         Record.of(
             [
-                (f"L{i}", "true" if random.random() < 0.5 else "false", float(random.choice([1.0, random.random()])))
+                (
+                    f"L{i}",
+                    "true" if random.random() < 0.5 else "false",
+                    float(random.choice([1.0, random.random()])),
+                )
                 for i in random.permutation(60)[:size]
             ]
         )
@@ -154,7 +172,9 @@ def test_many_records_at_once_equal_one_at_a_time() -> None:
 
 
 def test_settings_are_written_into_the_result() -> None:
-    found = leakage(Record.of({"N": "a"}), Record.of({"N": "a"}), weights={"N": 2}, beta=2, graded={"A": 10})
+    found = leakage(
+        Record.of({"N": "a"}), Record.of({"N": "a"}), weights={"N": 2}, beta=2, graded={"A": 10}
+    )
     assert found.method == "exact"
     assert dict(found.settings) == {
         "beta": 2.0,

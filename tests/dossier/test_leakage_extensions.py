@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Graded correctness and background statistics: by hand, against all worlds, and absent by default (section 2.1)."""
+"""Graded correctness and background statistics (section 2.1), which are off by default.
+
+They are compared with hand counts and with all worlds.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,8 @@ BOB = Record.of({"N": "Bob", "A": "30"})
 
 
 @pytest.mark.parametrize(
-    ("guess", "earned"), [("30", 1.0), ("31", 0.9), ("27", 0.7), ("40", 0.0), ("80", 0.0), ("?", 0.0)]
+    ("guess", "earned"),
+    [("30", 1.0), ("31", 0.9), ("27", 0.7), ("40", 0.0), ("80", 0.0), ("?", 0.0)],
 )
 def test_a_near_miss_earns_a_part(guess: str, earned: float) -> None:
     found = leakage(Record.of({"A": guess}), BOB, graded={"A": 10})
@@ -30,8 +34,10 @@ def test_several_guesses_at_one_truth_count_as_the_best_one() -> None:
     assert both.leakage == pytest.approx(2 * 1 / (2 + 2), rel=1e-12)
     # 31 (certain) earns 0.9 unless 30 (half certain) is there as well, which earns 1.
     unsure = leakage(Record.of([("A", "31"), ("A", "30", 0.5)]), BOB, graded={"A": 10})
-    assert unsure.leakage == pytest.approx(0.5 * 2 * 1 / (2 + 2) + 0.5 * 2 * 0.9 / (1 + 2), rel=1e-12)
-    # 31 (half certain) earns nothing beside a certain 30.
+    assert unsure.leakage == pytest.approx(
+        0.5 * 2 * 1 / (2 + 2) + 0.5 * 2 * 0.9 / (1 + 2), rel=1e-12
+    )
+    # 31 (half certain) earns nothing next to a certain 30.
     beside = leakage(Record.of([("A", "31", 0.5), ("A", "30")]), BOB, graded={"A": 10})
     assert beside.leakage == pytest.approx(0.5 * 2 * 1 / (2 + 2) + 0.5 * 2 * 1 / (1 + 2), rel=1e-12)
 
@@ -44,7 +50,9 @@ def test_a_guess_counts_for_the_nearest_truth() -> None:
 
 def test_a_grade_may_be_a_function() -> None:
     same_start = {"N": lambda guess, truth: 0.5 if guess[0] == truth[0] else 0.0}
-    assert leakage(Record.of({"N": "Bill"}), BOB, graded=same_start).leakage == pytest.approx(2 * 0.5 / 3, rel=1e-12)
+    assert leakage(Record.of({"N": "Bill"}), BOB, graded=same_start).leakage == pytest.approx(
+        2 * 0.5 / 3, rel=1e-12
+    )
 
 
 ages = st.lists(
@@ -87,7 +95,7 @@ def test_an_exact_grade_changes_nothing(
 
 
 def test_rare_values_weigh_more() -> None:
-    # Ages 30 and 90 with shares 3/4 and 1/4: surprise 0.415 and 2 bits, entropy 0.811 bits.
+    # Ages 30 and 90 with shares 3/4 and 1/4: 0.415 and 2 bits, entropy 0.811 bits.
     background = {"A": {"30": 75, "90": 25}}
     entropy = 0.75 * math.log2(4 / 3) + 0.25 * 2
     common, rare = Record.of({"N": "x", "A": "30"}), Record.of({"N": "x", "A": "90"})
@@ -95,7 +103,9 @@ def test_rare_values_weigh_more() -> None:
         age = Record.of({"A": next(value for label, value in person.attributes if label == "A")})
         weight = bits / entropy
         expected = 2 * weight / (weight + weight + 1)
-        assert leakage(age, person, background=background).leakage == pytest.approx(expected, rel=1e-12)
+        assert leakage(age, person, background=background).leakage == pytest.approx(
+            expected, rel=1e-12
+        )
     assert (
         leakage(Record.of({"A": "90"}), rare, background=background).leakage
         > leakage(Record.of({"A": "90"}), rare).leakage
@@ -111,12 +121,16 @@ def test_a_uniform_background_changes_nothing() -> None:
     )
 
 
-def test_a_value_everybody_has_tells_nothing_and_an_unheard_one_as_much_as_the_rarest() -> None:
+def test_a_universal_value_leaks_nothing_and_an_unknown_one_like_the_rarest() -> None:
     truth = Record.of({"S": "alive", "N": "x"})
     assert leakage(Record.of({"S": "alive"}), truth, background={"S": {"alive": 8}}).leakage == 0.0
     counts = {"A": {"30": 75, "90": 25}}
-    unheard = leakage(Record.of({"A": "17"}), Record.of({"A": "17", "N": "x"}), background=counts).leakage
-    rarest = leakage(Record.of({"A": "90"}), Record.of({"A": "90", "N": "x"}), background=counts).leakage
+    unheard = leakage(
+        Record.of({"A": "17"}), Record.of({"A": "17", "N": "x"}), background=counts
+    ).leakage
+    rarest = leakage(
+        Record.of({"A": "90"}), Record.of({"A": "90", "N": "x"}), background=counts
+    ).leakage
     assert unheard == rarest
 
 
@@ -124,7 +138,10 @@ def test_background_is_counted_in_canonical_values() -> None:
     same = Equivalence({"A": ["3*"]})
     split, whole = {"A": {"30": 1, "31": 1, "90": 2}}, {"A": {"3*": 2, "90": 2}}
     record, truth = Record.of({"A": "31"}), Record.of({"A": "30", "N": "x"})
-    found = [leakage(record, truth, equivalence=same, background=counts).leakage for counts in (split, whole)]
+    found = [
+        leakage(record, truth, equivalence=same, background=counts).leakage
+        for counts in (split, whole)
+    ]
     assert found[0] == found[1] > 0
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Laws of leakage on random records, and the certificate against the possible worlds themselves (golden, A2 and A3)."""
+"""Laws of leakage on random records, and the certificate against all worlds (golden, A2 and A3)."""
 
 from __future__ import annotations
 
@@ -27,16 +27,22 @@ class Person(NamedTuple):
 
 
 confidences = st.one_of(st.sampled_from([1.0, 0.5, 1e-9, 1 - 1e-9, 1e-250]), st.floats(1e-250, 1))
-wild_weights = st.one_of(st.sampled_from([0.0, 1.0]), st.floats(-6, 6).map(lambda power: 10.0**power))
+wild_weights = st.one_of(
+    st.sampled_from([0.0, 1.0]), st.floats(-6, 6).map(lambda power: 10.0**power)
+)
 
 
 @st.composite
 def people(draw: st.DrawFn, *, most: int = 15) -> Person:
     labels = [f"L{i}" for i in range(draw(st.integers(1, most)))]
     record = [
-        (label, draw(st.sampled_from(["true", "false"])), draw(confidences)) for label in labels if draw(st.booleans())
+        (label, draw(st.sampled_from(["true", "false"])), draw(confidences))
+        for label in labels
+        if draw(st.booleans())
     ]
-    reference = [(label, "true") for label in labels if draw(st.booleans())] or [(labels[0], "true")]
+    reference = [(label, "true") for label in labels if draw(st.booleans())] or [
+        (labels[0], "true")
+    ]
     weights = {label: draw(wild_weights) for label in labels}
     return Person(Record.of(record), Record.of(reference), weights)
 
@@ -45,16 +51,24 @@ def people(draw: st.DrawFn, *, most: int = 15) -> Person:
 @given(people(), st.sampled_from([0.0, 0.25, 1.0, 2.0, 30.0]))
 def test_the_certificate_holds_against_all_worlds(person: Person, beta: float) -> None:
     found = leakage(person.record, person.reference, weights=person.weights, beta=beta)
-    worlds = leakage(person.record, person.reference, weights=person.weights, beta=beta, method="naive")
+    worlds = leakage(
+        person.record, person.reference, weights=person.weights, beta=beta, method="naive"
+    )
     assert found.error_bound < CERTIFIED
-    assert abs(found.leakage - worlds.leakage) <= (found.error_bound + worlds.error_bound) * worlds.leakage
+    assert (
+        abs(found.leakage - worlds.leakage)
+        <= (found.error_bound + worlds.error_bound) * worlds.leakage
+    )
 
 
 @settings(deadline=None, max_examples=60)
 @given(people(most=6), st.sampled_from([0, 1, 2]))
 def test_exact_fractions_agree(person: Person, beta: int) -> None:
     true = exact(
-        [(*attribute, Fraction(confidence)) for attribute, confidence in person.record.attributes.items()],
+        [
+            (*attribute, Fraction(confidence))
+            for attribute, confidence in person.record.attributes.items()
+        ],
         list(person.reference.attributes),
         {label: Fraction(weight) for label, weight in person.weights.items()},
         beta=Fraction(beta),
@@ -86,7 +100,10 @@ def test_correct_confidence_raises_and_false_confidence_lowers(
     assume(len(person.record))
     attribute = list(person.record.attributes)[place % len(person.record)]
     less, more = record_leakages(
-        [person.record.with_confidence(attribute, confidence) for confidence in sorted((one, other))],
+        [
+            person.record.with_confidence(attribute, confidence)
+            for confidence in sorted((one, other))
+        ],
         person.reference,
         weights=person.weights,
     )
@@ -132,7 +149,8 @@ def test_leakage_is_at_most_the_mean_of_precision_and_recall(person: Person) -> 
 
 @pytest.mark.parametrize("size", [999, 1000, 1001, 3000])
 def test_long_records_agree_with_a_distribution_of_world_sizes(size: int) -> None:
-    # With equal weights a world's weight is its number of attributes: an independent O(n^2) dynamic programme.
+    # With equal weights a world's weight is its number of attributes: an independent O(n^2) dynamic
+    # programme.
     random = np.random.default_rng(size)
     confidence = random.random(size)
     p = [(f"L{i}", "true") for i in range(size // 2)]
@@ -143,14 +161,18 @@ def test_long_records_agree_with_a_distribution_of_world_sizes(size: int) -> Non
 
 
 def _equal_weights(confidence: np.ndarray[tuple[int], np.dtype[np.float64]], correct: int) -> float:
-    """E[2 X / (Y + |p|)] from the two distributions of X (correct) and of Y - X (wrong) by convolution."""
+    """E[2 X / (Y + |p|)] from the two distributions of X (correct) and of Y - X (wrong) by
+    convolution.
+    """
     right, wrong = _counts(confidence[:correct]), _counts(confidence[correct:])
     x = np.arange(len(right))[:, None]
     y = np.arange(len(wrong))[None, :]
     return float(right @ (2 * x / (x + y + correct)) @ wrong)
 
 
-def _counts(confidence: np.ndarray[tuple[int], np.dtype[np.float64]]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def _counts(
+    confidence: np.ndarray[tuple[int], np.dtype[np.float64]],
+) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     found = np.ones(1)
     for c in confidence:
         found = np.convolve(found, [1 - c, c])
@@ -158,7 +180,8 @@ def _counts(confidence: np.ndarray[tuple[int], np.dtype[np.float64]]) -> np.ndar
 
 
 def test_wild_weights_and_long_records_stay_certified() -> None:
-    # Two groups of equal weights, 1 and 10^6, so that the dynamic programme can check a large ratio.
+    # Two groups of equal weights, 1 and 10^6, so that the dynamic programme can check a large
+    # ratio.
     random = np.random.default_rng(0)
     light, heavy = random.random(1500), random.random(300)
     record = Record(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `divulge.dossier` shows: every name resolves, and functions are not hidden by modules of the same name."""
+"""Public names of `divulge.dossier`: all resolve, and no module hides a function of its name."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Probabilistic resolution with Splink: probabilities by hand (Fellegi and Sunter), and how they become confidences."""
+"""Probabilistic resolution with Splink: probabilities by hand (Fellegi and Sunter), confidences."""
 
 from __future__ import annotations
 
@@ -36,8 +36,10 @@ def probability(*shares: tuple[float, float]) -> float:
 
 
 A_B = probability((0.9, 0.01), (0.95, 0.05))  # the same name, a phone in common, no card to compare
-B_C = probability((0.08, 0.02), (0.95, 0.001))  # nearly the same name, the same card, no phone to compare
-A_C = probability((0.08, 0.02))  # only a similar name: they share no value, so they are not even compared
+# nearly the same name, the same card, no phone to compare
+B_C = probability((0.08, 0.02), (0.95, 0.001))
+# only a similar name: they share no value, so they are not even compared
+A_C = probability((0.08, 0.02))
 
 
 def check_by_hand(spark: Any) -> None:
@@ -61,7 +63,11 @@ def check_by_hand(spark: Any) -> None:
     assert [share for level in found.model["N"] for share in level] == pytest.approx(
         [0.9, 0.01, 0.08, 0.02, 0.02, 0.97]
     )
-    assert found.graph()["edges"][1] == {"source": "a", "target": "b", "probability": found.pairs[1].probability}
+    assert found.graph()["edges"][1] == {
+        "source": "a",
+        "target": "b",
+        "probability": found.pairs[1].probability,
+    }
 
 
 def test_probabilities_by_hand_on_duckdb() -> None:
@@ -79,11 +85,18 @@ def test_the_threshold_decides_who_is_merged() -> None:
     pytest.importorskip("splink")
     assert A_B < 0.996 < B_C
     found = link(PEOPLE, GIVEN, threshold=0.996, prior=PRIOR)
-    assert {record.sources for record in found.records} == {frozenset({"a"}), frozenset({"b", "c"}), frozenset({"d"})}
+    assert {record.sources for record in found.records} == {
+        frozenset({"a"}),
+        frozenset({"b", "c"}),
+        frozenset({"d"}),
+    }
 
 
 def test_a_query_is_seen_from_itself() -> None:
-    """Q = {alicd} is the c of above: it reaches b by the card and a through b, each less surely."""
+    """Q = {alicd} is the c of above: it reaches b by the card and a through b.
+
+    Each step has a lower probability.
+    """
     pytest.importorskip("splink")
     operator = Chain((Link(GIVEN, threshold=0.5, prior=PRIOR),))
     found = dip([PEOPLE[0], PEOPLE[1], PEOPLE[3]], PEOPLE[2], operator)
@@ -104,7 +117,10 @@ def test_a_query_is_seen_from_itself() -> None:
 
 @pytest.mark.slow
 def test_the_model_is_learnt_from_enough_records() -> None:
-    """600 people, every third twice: phone and card agree for one person only; the name has 40 values and typing errors."""
+    """600 people, every third twice: phone and card agree for one person only.
+
+    The name has 40 values and typing errors.
+    """
     pytest.importorskip("splink")
     names = ["anna", "bert", "carla", "dieter", "emma", "franz", "gerda", "hans"]
     records = []
@@ -146,7 +162,17 @@ def test_a_missing_splink_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> 
         return real(name, *rest)
 
     monkeypatch.setattr("importlib.import_module", refuse)
-    with pytest.raises(MissingDependency, match=r"needs the package splink\. pip install 'divulge\[linkage\]'"):
+    with pytest.raises(
+        MissingDependency,
+        match=r"needs the package splink\. Install it with: pip install 'splink>=5'",
+    ):
+        link(PEOPLE, GIVEN, prior=PRIOR)
+
+
+def test_a_splink_that_is_too_old_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    splink = pytest.importorskip("splink")
+    monkeypatch.setattr(splink, "__version__", "4.0.12")
+    with pytest.raises(MissingDependency, match=r"splink 4\.0\.12 is too old, version 5 is needed"):
         link(PEOPLE, GIVEN, prior=PRIOR)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Match rules: how they are written, what they join, and that they are monotone."""
+"""Match rules: their syntax, the records they join, and monotonicity."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_clause_needs_a_shared_value_of_each_label() -> None:
     assert sorted(len(key) for key in rule.keys(first)) == [2, 2]
 
 
-def test_what_is_not_trusted_joins_nothing() -> None:
+def test_attributes_below_the_threshold_join_nothing() -> None:
     rule = MatchRule.parse("N", threshold=0.5)
     sure, unsure = Record.of({"N": ("a", 0.5)}), Record.of({"N": ("a", 0.4)})
     assert rule.matches(sure, sure) == ("N",)
@@ -69,7 +69,7 @@ def test_a_rule_without_clauses_is_refused() -> None:
 
 @settings(deadline=None)
 @given(databases(most=3, confidences=(0.3, 0.9)), rules(thresholds=(0.0, 0.5)))
-def test_a_match_is_a_shared_key_and_means_what_the_definition_says(database: list[Record], rule: MatchRule) -> None:
+def test_a_match_is_a_shared_key_as_defined(database: list[Record], rule: MatchRule) -> None:
     for first in database:
         for second in database:
             expected = share_a_value(first, second, rule)
@@ -79,7 +79,9 @@ def test_a_match_is_a_shared_key_and_means_what_the_definition_says(database: li
 
 @settings(deadline=None)
 @given(databases(most=3, confidences=(0.3, 0.9)), rules(thresholds=(0.0, 0.5)), st.data())
-def test_merging_never_loses_a_match(database: list[Record], rule: MatchRule, data: st.DataObject) -> None:
+def test_merging_never_loses_a_match(
+    database: list[Record], rule: MatchRule, data: st.DataObject
+) -> None:
     if not database:
         return
     first, second, other = (data.draw(st.sampled_from(database)) for _ in range(3))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The methods of the paper under their names: worlds, Algorithm 1 as printed and corrected, Taylor; and what they refuse."""
+"""The paper's methods by name: worlds, Algorithm 1 as printed and corrected, Taylor; errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ triples = st.lists(
 
 def test_the_four_worlds_of_section_2_3() -> None:
     case = golden()["003-2.3-worlds"]
-    expected = {frozenset(map(tuple, world)): float(Fraction(chance)) for world, chance in case["expected"]}
+    expected = {
+        frozenset(map(tuple, world)): float(Fraction(chance)) for world, chance in case["expected"]
+    }
     found = dict(possible_worlds(record_of(case["inputs"]["r"])))
     assert found == pytest.approx(expected, rel=1e-15)
 
@@ -64,13 +66,15 @@ def test_equal_weights_need_not_be_1() -> None:
 
 
 @pytest.mark.parametrize("name", ["003-5.2-taylor-tiny", "003-5.2-taylor-fails"])
-def test_taylor_is_what_section_5_2_says_and_no_more(name: str) -> None:
+def test_taylor_equals_the_formula_of_section_5_2(name: str) -> None:
     case = golden()[name]
     inputs, expected = case["inputs"], case["expected"]
     r, p, weights = record_of(inputs["r"]), record_of(inputs["p"]), inputs.get("weights")
     near = leakage(r, p, weights=weights, method="taylor")
     true = leakage(r, p, weights=weights)
-    taylor = Fraction(expected["taylor"]) if isinstance(expected["taylor"], str) else expected["taylor"]
+    taylor = (
+        Fraction(expected["taylor"]) if isinstance(expected["taylor"], str) else expected["taylor"]
+    )
     assert near.leakage == pytest.approx(float(taylor), rel=1e-12)
     assert true.leakage == pytest.approx(float(Fraction(expected["exact"])), rel=1e-12)
     assert near.error_bound == math.inf  # approximate, without a bound
@@ -83,11 +87,13 @@ def test_taylor_on_the_case_of_25_attributes() -> None:
     p = [(f"L{i}", "v") for i, inside in enumerate(inputs["in_p"]) if inside]
     weights = {f"L{i}": float(w) for i, w in enumerate(inputs["weights"])}
     weights["unknown"] = inputs["W_p"] - sum(weights[label] for label, _ in p)
-    found = leakage(Record.of(entries), Record.of([*p, ("unknown", "v")]), weights=weights, method="taylor")
+    found = leakage(
+        Record.of(entries), Record.of([*p, ("unknown", "v")]), weights=weights, method="taylor"
+    )
     assert found.leakage == pytest.approx(case["expected"]["taylor"], rel=1e-12)
 
 
-def test_methods_refuse_what_they_cannot_do() -> None:
+def test_methods_raise_an_error_for_unsupported_input() -> None:
     p = Record.of({"N": "a", "P": "1"})
     r = Record.of([("N", "a", 0.5), ("P", "1", 0.5)])
     with pytest.raises(BadInput, match="Algorithm 1 needs equal weights, these run from 1 to 2"):
@@ -95,7 +101,9 @@ def test_methods_refuse_what_they_cannot_do() -> None:
     with pytest.raises(BadInput, match="taylor knows only F_1"):
         leakage(r, p, method="taylor", beta=2)
     with pytest.raises(BadInput, match="algorithm1 knows only F_1 and no grades"):
-        leakage(Record.of({"A": "31"}), Record.of({"A": "30"}), method="algorithm1", graded={"A": 10})
+        leakage(
+            Record.of({"A": "31"}), Record.of({"A": "30"}), method="algorithm1", graded={"A": 10}
+        )
     many = Record.of([(f"L{i}", "x", 0.5) for i in range(MOST_UNCERTAIN + 1)])
     with pytest.raises(BadInput, match=r"naive method visits 2\^21 worlds"):
         leakage(many, p, method="naive")
@@ -103,4 +111,6 @@ def test_methods_refuse_what_they_cannot_do() -> None:
 
 def test_the_naive_method_counts_only_uncertain_attributes() -> None:
     many = Record.of([(f"L{i}", "x") for i in range(100)])
-    assert leakage(many, Record.of({"L0": "x"}), method="naive").leakage == pytest.approx(2 / 101, rel=1e-12)
+    assert leakage(many, Record.of({"L0": "x"}), method="naive").leakage == pytest.approx(
+        2 / 101, rel=1e-12
+    )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules that stand for 1/u, and the certificate that bounds their error everywhere."""
+"""The rules that approximate 1/u, and the certificate that bounds their error everywhere."""
 
 from __future__ import annotations
 
@@ -33,12 +33,14 @@ def test_every_rule_is_certified_far_below_1e_12(ratio: float) -> None:
     assert rule.ratio >= ratio
     assert rule.error < 1e-13
     assert (rule.weights > 0).all()
-    assert np.abs(error_at(np.geomspace(1, ratio, 3000), rule.nodes, rule.weights)).max() <= rule.error
+    assert (
+        np.abs(error_at(np.geomspace(1, ratio, 3000), rule.nodes, rule.weights)).max() <= rule.error
+    )
 
 
 @pytest.mark.parametrize("ratio", [2.0, 4.0, 8.0, 20.0, 300.0, 1e6])
 def test_no_rule_exceeds_1_over_u_below_its_range(ratio: float) -> None:
-    # What the worlds that are too rare to matter rely on.
+    # The neglect of worlds that are too rare to matter depends on it.
     rule = rule_for(ratio)
     below = error_at(np.geomspace(1e-12, 1, 4000), rule.nodes, rule.weights)
     assert below.min() >= -1
@@ -65,8 +67,10 @@ def test_the_certificate_sees_a_spoiled_rule() -> None:
     assert certificate(rule.nodes, spoiled, low=1, high=4) > 1e-8
 
 
-def test_gauss_laguerre_needs_more_nodes_for_the_same_promise() -> None:
+def test_gauss_laguerre_needs_more_nodes_for_the_same_error() -> None:
     # golden A3: 12 nodes reach 1e-12 for ratio 2.5, scaled by the harmonic mean of the two ends.
     nodes, plain = np.polynomial.laguerre.laggauss(12)
-    assert certificate(nodes, plain * np.exp(nodes), low=(1 + 1 / 2.5) / 2, high=(1 + 2.5) / 2) < 1e-12
+    assert (
+        certificate(nodes, plain * np.exp(nodes), low=(1 + 1 / 2.5) / 2, high=(1 + 2.5) / 2) < 1e-12
+    )
     assert len(rule_for(2.5).nodes) < 12

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records: construction, merging (union, highest confidence, sources), and what is refused."""
+"""Records: construction, merging (union, highest confidence, sources), and errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from divulge.dossier.record import as_text, check_confidence, check_reference, c
 from divulge.errors import BadInput
 
 attributes = st.dictionaries(
-    st.builds(Attribute, st.sampled_from("NAPC"), st.sampled_from("123")), st.floats(0, 1), max_size=6
+    st.builds(Attribute, st.sampled_from("NAPC"), st.sampled_from("123")),
+    st.floats(0, 1),
+    max_size=6,
 )
 records = st.builds(Record, attributes, st.sampled_from(["r", "s", "t", None]))
 
@@ -57,7 +59,12 @@ def test_merge_keeps_the_highest_confidence_and_all_sources() -> None:
     left = Record.of([("N", "Alice"), ("A", "20")], id="r1")
     right = Record.of([("N", "Alice", 0.9), ("P", "123", 0.5), ("C", "987")], id="r2")
     merged = left.merge(right)
-    assert merged.attributes == {("N", "Alice"): 1.0, ("A", "20"): 1.0, ("P", "123"): 0.5, ("C", "987"): 1.0}
+    assert merged.attributes == {
+        ("N", "Alice"): 1.0,
+        ("A", "20"): 1.0,
+        ("P", "123"): 0.5,
+        ("C", "987"): 1.0,
+    }
     assert merged.sources == {"r1", "r2"}
     assert merged.id is None
 
@@ -91,14 +98,20 @@ def test_the_same_attribute_twice_is_refused() -> None:
 
 
 def test_values_are_compared_as_text() -> None:
-    assert [as_text(value) for value in ("x", 30, 30.0, 0.5, True)] == ["x", "30", "30", "0.5", "true"]
+    assert [as_text(value) for value in ("x", 30, 30.0, 0.5, True)] == [
+        "x",
+        "30",
+        "30",
+        "0.5",
+        "true",
+    ]
     for value in (None, math.nan, b"x"):
         with pytest.raises(BadInput, match="is not a value"):
             as_text(value)
 
 
 @pytest.mark.parametrize("entry", [("N",), ("N", "a", 1, 2), ("", "a"), (1, "a")])
-def test_what_is_no_attribute_is_refused(entry: tuple[str, ...]) -> None:
+def test_invalid_attributes_raise_an_error(entry: tuple[str, ...]) -> None:
     with pytest.raises(BadInput):
         Record.of([entry])
 

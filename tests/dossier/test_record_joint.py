@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The joint-information device of section 2: what phone and address share counts once."""
+"""The joint-information device of section 2: information of phone and address counts once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ALICE = Record.of({"N": "Alice", "A": "123 Main", "P": "555"})
 
 
 def shares_district() -> Joint:
-    """Phone and address tell the district, with weight 3; what only one of them tells weighs 1."""
+    """Phone and address share the district with weight 3; each weighs 1 without it."""
     return Joint.of_reference("J", ["A", "P"], reference=ALICE)
 
 
@@ -22,7 +22,8 @@ def shares_district() -> Joint:
         ({"P": "555"}, 2 * 4 / (4 + 6)),  # J and P: 3 + 1 of W_p = 1 + 1 + 1 + 3
         ({"A": "123 Main"}, 2 * 4 / (4 + 6)),
         ({"A": "123 Main", "P": "555"}, 2 * 5 / (5 + 6)),  # J once: 3 + 1 + 1, not 3 + 3 + 1 + 1
-        ({"A": "777 Main", "P": "555"}, 2 * 4 / (8 + 6)),  # the false address tells a false J as well
+        # the false address reveals a false J as well
+        ({"A": "777 Main", "P": "555"}, 2 * 4 / (8 + 6)),
     ],
 )
 def test_shared_information_counts_once(known: dict[str, str], expected: float) -> None:
@@ -35,7 +36,11 @@ def test_values_may_be_declared_by_a_lookup() -> None:
     joint = Joint(
         "J",
         frozenset("AP"),
-        {Attribute("A", "123 Main"): "north", Attribute("P", "555"): "north", Attribute("P", "556"): "north"},
+        {
+            Attribute("A", "123 Main"): "north",
+            Attribute("P", "555"): "north",
+            Attribute("P", "556"): "north",
+        },
     )
     told = joint.apply(Record.of([("P", "556", 0.3), ("A", "123 Main", 0.6)]))
     assert told.attributes[Attribute("J", "north")] == 0.6  # the higher confidence, as in a merge

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entity resolution: golden cases, brute-force oracles, and independence of the order of the records."""
+"""Entity resolution: golden cases, brute-force oracles, and independence of the record order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,15 @@ from divulge.dossier import Attribute, MatchRule, Record, resolve, set_leakage
 from divulge.dossier.resolve import Clusters, Method, merge_all, with_ids
 from divulge.errors import BadInput
 from tests.dossier.oracle import golden, record_of
-from tests.dossier.worlds import connected, databases, fixpoint, golden_database, golden_rule, rules, share_a_value
+from tests.dossier.worlds import (
+    connected,
+    databases,
+    fixpoint,
+    golden_database,
+    golden_rule,
+    rules,
+    share_a_value,
+)
 
 
 @pytest.mark.parametrize("name", ["003-2.4-after-ER", "003-4.1-before"])
@@ -27,7 +35,10 @@ def test_golden_resolution(name: str) -> None:
 def test_swoosh_finds_what_closure_misses() -> None:
     case = golden()["003-own-12-swoosh-vs-closure"]
     database, reference = golden_database(case), record_of(case["inputs"]["p"])
-    methods: list[tuple[Method, str]] = [("swoosh", "swoosh"), ("closure", "pairwise_transitive_closure")]
+    methods: list[tuple[Method, str]] = [
+        ("swoosh", "swoosh"),
+        ("closure", "pairwise_transitive_closure"),
+    ]
     for method, key in methods:
         records = resolve(database, golden_rule(case), method=method).records
         expected = float(Fraction(case["expected"][key]))
@@ -38,7 +49,9 @@ def test_resolution_can_lower_the_leakage() -> None:
     case = golden()["003-own-13-ER-can-lower"]
     database, reference = golden_database(case), record_of(case["inputs"]["p"])
     after = set_leakage(resolve(database, golden_rule(case)).records, reference).leakage
-    assert set_leakage(database, reference).leakage == pytest.approx(float(Fraction(case["expected"]["before"])))
+    assert set_leakage(database, reference).leakage == pytest.approx(
+        float(Fraction(case["expected"]["before"]))
+    )
     assert after == pytest.approx(float(Fraction(case["expected"]["after"])), rel=1e-12)
 
 
@@ -69,7 +82,7 @@ def test_identical_records_that_satisfy_no_clause_stay_apart() -> None:
     assert len(resolve(twins, "N").records) == 2
 
 
-def test_nothing_comes_of_nothing() -> None:
+def test_an_empty_database_resolves_to_nothing() -> None:
     assert resolve([], "N").records == ()
     assert resolve([Record({}, "r")], "N").records == (Record({}, "r"),)
 
@@ -111,7 +124,7 @@ def test_swoosh_is_the_fixpoint_of_merging(database: list[Record], rule: MatchRu
 
 @settings(deadline=None, max_examples=300)
 @given(databases(), rules(), st.integers(0, 6))
-def test_large_groups_are_treated_by_another_way_to_the_same_end(
+def test_large_groups_give_the_same_result(
     database: list[Record], rule: MatchRule, most_keys: int
 ) -> None:
     clusters = Clusters(rule, compose=True, most_keys=most_keys)
@@ -146,7 +159,7 @@ def test_the_order_of_the_records_does_not_matter(
 
 @settings(deadline=None)
 @given(databases(), rules())
-def test_what_is_resolved_stays_resolved(database: list[Record], rule: MatchRule) -> None:
+def test_resolution_is_idempotent(database: list[Record], rule: MatchRule) -> None:
     once = resolve(database, rule).records
     assert set(resolve(once, rule).records) == set(once)
 
@@ -159,7 +172,9 @@ def test_each_join_shares_the_values_it_names(database: list[Record], rule: Matc
     for join in found.joins:
         shared = [Attribute(*pair) for pair in zip(join.rule.split("+"), join.values, strict=True)]
         assert share_a_value(by_id[join.left], by_id[join.right], rule)
-        assert all(part in by_id[side].attributes for part in shared for side in (join.left, join.right))
+        assert all(
+            part in by_id[side].attributes for part in shared for side in (join.left, join.right)
+        )
 
 
 @settings(deadline=None)

@@ -11,8 +11,12 @@ from divulge.dossier import Attribute, Equivalence, Measure, Record, table_leaka
 from divulge.dossier.what_if import generalized
 from divulge.errors import BadInput
 
-ROWS = """11* 3* Heart | 11* 3* Breast | 11* 3* Cancer | 2** >=50 Hair | 2** >=50 Flu | 2** >=50 Flu"""
-RELEASE = [dict(zip(("Zip", "Age", "Disease"), row.split(), strict=True)) for row in ROWS.split("|")]
+ROWS = (
+    """11* 3* Heart | 11* 3* Breast | 11* 3* Cancer | 2** >=50 Hair | 2** >=50 Flu | 2** >=50 Flu"""
+)
+RELEASE = [
+    dict(zip(("Zip", "Age", "Disease"), row.split(), strict=True)) for row in ROWS.split("|")
+]
 ALICE = Record.of({"Name": "Alice", "Zip": "111", "Age": 30, "Disease": "Heart"}, id="Alice")
 ZOE = Record.of({"Name": "Zoe", "Zip": "241", "Age": 60, "Disease": "Flu"}, id="Zoe")
 KNOWN = [{"Name": "Alice", "Zip": "111", "Age": 30}]
@@ -29,20 +33,27 @@ def test_equally_anonymous_is_not_equally_safe() -> None:
 
 
 def test_background_knowledge_adds_to_it() -> None:
-    """111 and 30 of the background collapse into 11* and 3*; kept apart they would give 2/3."""
+    """111 and 30 of the background collapse into 11* and 3*; as two values they would give 2/3."""
     assert leakages(background=[KNOWN]) == pytest.approx({"Alice": 4 / 5, "Zoe": 3 / 4})
 
 
 def test_the_witness_names_the_rows() -> None:
     (alice,) = table_leakage(RELEASE, [ALICE], quasi_identifiers=BOTH, background=[KNOWN])
-    assert [record.sources for record in alice.witnesses] == [{"row 1", "row 2", "row 3", "known 1"}]
+    assert [record.sources for record in alice.witnesses] == [
+        {"row 1", "row 2", "row 3", "known 1"}
+    ]
 
 
-def test_diverse_only_by_name() -> None:
-    """Section 3.2: Influenza for one Flu gives 3-diversity; an adversary who knows better is not impressed."""
+def test_diversity_by_synonyms_does_not_lower_leakage() -> None:
+    """Section 3.2: Influenza for one Flu gives 3-diversity.
+
+    It does not protect against an adversary who knows the synonym.
+    """
     renamed = [*RELEASE[:-1], {**RELEASE[-1], "Disease": "Influenza"}]
     assert leakages(renamed)["Zoe"] == pytest.approx(2 / 3)
-    assert leakages(renamed, same={"Disease": {"Flu": ["Influenza"]}})["Zoe"] == pytest.approx(3 / 4)
+    assert leakages(renamed, same={"Disease": {"Flu": ["Influenza"]}})["Zoe"] == pytest.approx(
+        3 / 4
+    )
 
 
 @pytest.mark.parametrize(
@@ -55,29 +66,41 @@ def test_diverse_only_by_name() -> None:
     ],
 )
 def test_an_equivalence_adds_to_what_the_release_shows(classes: dict[str, list[str]]) -> None:
-    assert leakages(measure=Measure(equivalence=Equivalence(classes))) == pytest.approx({"Alice": 2 / 3, "Zoe": 3 / 4})
+    assert leakages(measure=Measure(equivalence=Equivalence(classes))) == pytest.approx(
+        {"Alice": 2 / 3, "Zoe": 3 / 4}
+    )
 
 
 def test_a_generalized_value_may_count_for_less() -> None:
-    """One row 11*, 3*, Heart with confidence c in both: worlds of 3, 2 and 1 correct attributes out of 4 true ones."""
-    (found,) = table_leakage(RELEASE[:1], [ALICE], quasi_identifiers=BOTH, generalized_confidence=0.5)
+    """One row 11*, 3*, Heart with confidence c in both.
+
+    The worlds have 3, 2 and 1 correct attributes out of 4 true ones.
+    """
+    (found,) = table_leakage(
+        RELEASE[:1], [ALICE], quasi_identifiers=BOTH, generalized_confidence=0.5
+    )
     assert found.leakage == pytest.approx(0.25 * 6 / 7 + 0.5 * 4 / 6 + 0.25 * 2 / 5)
 
 
-def test_suppressed_cells_say_nothing() -> None:
-    """A row of stars joins nothing and is no claim: only the disease is left of it."""
+def test_suppressed_cells_contain_no_information() -> None:
+    """A row of stars joins nothing and claims nothing: only the disease is left of it."""
     (found,) = table_leakage(
         [*RELEASE, {"Zip": "***", "Age": "*", "Disease": "Heart"}], [ALICE], quasi_identifiers=BOTH
     )
     assert found.leakage == pytest.approx(2 / 3)
-    (alone,) = table_leakage([{"Zip": "***", "Age": "3*", "Disease": "Heart"}], [ALICE], quasi_identifiers=["Age"])
+    (alone,) = table_leakage(
+        [{"Zip": "***", "Age": "3*", "Disease": "Heart"}], [ALICE], quasi_identifiers=["Age"]
+    )
     assert alone.leakage == pytest.approx(2 * 2 / (2 + 4))
 
 
 def test_from_files_and_frames(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     path = tmp_path / "release.csv"
-    path.write_text("\n".join(["Zip,Age,Disease", *(",".join(row.values()) for row in RELEASE)]), encoding="utf-8")
+    path.write_text(
+        "\n".join(["Zip,Age,Disease", *(",".join(row.values()) for row in RELEASE)]),
+        encoding="utf-8",
+    )
     assert leakages(path) == leakages(pandas.DataFrame(RELEASE)) == leakages()
 
 
@@ -89,7 +112,8 @@ def test_weights_count() -> None:
 
 def test_the_classes_are_read_off_the_release() -> None:
     rows = [
-        Record.of({"Zip": zip_, "Age": age}) for zip_, age in [("11*", "20-29"), ("1**", "[30,40)"), ("113", ">=50")]
+        Record.of({"Zip": zip_, "Age": age})
+        for zip_, age in [("11*", "20-29"), ("1**", "[30,40)"), ("113", ">=50")]
     ]
     same = generalized(rows, ["Zip", "Age"])
     assert same.canonical(Attribute("Zip", "111")).value == "11*"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small random databases and rules for the laws of entity resolution and disinformation, and the golden ones."""
+"""Small random databases and rules, and golden ones, for entity resolution and disinformation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ RULES: Mapping[str, str] = {
 
 def golden_database(case: Mapping[str, Any]) -> list[Record]:
     """The records of a golden case, with their ids."""
-    return [Record(record_of(triples).attributes, name) for name, triples in case["inputs"]["R"].items()]
+    return [
+        Record(record_of(triples).attributes, name) for name, triples in case["inputs"]["R"].items()
+    ]
 
 
 def golden_rule(case: Mapping[str, Any]) -> str:
@@ -39,8 +41,12 @@ def databases(
     draw: st.DrawFn, *, most: int = 9, values: int = 4, confidences: Sequence[float] = (1.0,)
 ) -> list[Record]:
     """Records with several values per label, ids r0, r1, ..."""
-    attribute = st.tuples(st.sampled_from(LABELS), st.integers(0, values - 1).map(str), st.sampled_from(confidences))
-    records = draw(st.lists(st.lists(attribute, max_size=5, unique_by=lambda entry: entry[:2]), max_size=most))
+    attribute = st.tuples(
+        st.sampled_from(LABELS), st.integers(0, values - 1).map(str), st.sampled_from(confidences)
+    )
+    records = draw(
+        st.lists(st.lists(attribute, max_size=5, unique_by=lambda entry: entry[:2]), max_size=most)
+    )
     return [Record.of(entries, f"r{number}") for number, entries in enumerate(records)]
 
 
@@ -53,16 +59,21 @@ def rules(draw: st.DrawFn, *, thresholds: Sequence[float] = (0.0,)) -> MatchRule
 
 
 def share_a_value(first: Record, second: Record, rule: MatchRule) -> bool:
-    """Whether the rule joins two records, by its definition and nothing else."""
-    sure = [{a for a, c in record.attributes.items() if c >= rule.threshold} for record in (first, second)]
+    """Return True if the rule joins two records, by its definition only."""
+    sure = [
+        {a for a, c in record.attributes.items() if c >= rule.threshold}
+        for record in (first, second)
+    ]
     both = {attribute.label for attribute in sure[0] & sure[1]}
     return any(set(clause) <= both for clause in rule.clauses)
 
 
 def fixpoint(database: Sequence[Record], rule: MatchRule) -> frozenset[frozenset[str]]:
-    """Merge any two records that match until none do: what R-Swoosh computes, by brute force."""
+    """Merge any two records that match until none do: the result of R-Swoosh by brute force."""
     records = list(database)
-    while pair := next(((a, b) for a, b in combinations(records, 2) if share_a_value(a, b, rule)), None):
+    while pair := next(
+        ((a, b) for a, b in combinations(records, 2) if share_a_value(a, b, rule)), None
+    ):
         records = [record for record in records if record not in pair] + [pair[0].merge(pair[1])]
     return frozenset(record.sources for record in records)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes with a Spark of their own, started when first asked for."""
+"""Processes with a Spark of their own, started on first use."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ def cluster(needs_spark: None, tmp_path_factory: pytest.TempPathFactory) -> Iter
 @pytest.fixture(scope="session")
 def connected(cluster: Child, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Child]:
     """A client of the cluster's Spark Connect server."""
-    pytest.importorskip("grpc", reason="no Spark Connect: pip install 'divulge[spark]'")
+    pytest.importorskip("grpc", reason="no Spark Connect: pip install '.[spark]'")
     with child("connect", port=cluster.port, folder=tmp_path_factory.mktemp("connect")) as started:
         yield started

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables, and what is asked about them, on which all engines must agree. Each is small and holds what engines like to disagree about."""
+"""Tables and arguments of `measure` on which all engines must agree.
+
+Each is small and holds values on which engines tend to disagree.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,17 @@ import numpy as np
 import pyarrow as pa
 
 LONG = "n" * 199 + "é"
-ODD = ('a `tick` and "quotes"', "it's; DROP TABLE x --", "😀 {brace}", "select", LONG, "k0", "n", "s0", "g0")
+ODD = (
+    'a `tick` and "quotes"',
+    "it's; DROP TABLE x --",
+    "😀 {brace}",
+    "select",
+    LONG,
+    "k0",
+    "n",
+    "s0",
+    "g0",
+)
 
 
 @dataclass(frozen=True)
@@ -26,12 +39,17 @@ class Case:
     """Arguments that are tables of their own: original, population."""
 
 
-def _drawn(rng: np.random.Generator, values: list[Any], n: int, type_: pa.DataType | None = None) -> pa.Array:
+def _drawn(
+    rng: np.random.Generator, values: list[Any], n: int, type_: pa.DataType | None = None
+) -> pa.Array:
     return pa.array([values[i] for i in rng.integers(0, len(values), n)], type_)
 
 
 def odd_names() -> Case:
-    """Names that break SQL which is not quoted, or that clash with our own; nulls and unicode; two sensitive columns and both together."""
+    """Names that break unquoted SQL or clash with our own; nulls and Unicode.
+
+    There are two sensitive columns, singly and jointly.
+    """
     rng, n = np.random.default_rng(1), 400
     texts: list[Any] = ["x", "Ü", "ü", "", " x", None, "日本", "a\\b", "o'k"]
     columns = {name: _drawn(rng, texts[: 2 + place % 5], n) for place, name in enumerate(ODD)}
@@ -40,12 +58,16 @@ def odd_names() -> Case:
         "dose": _drawn(rng, [0, 1, 5, None], n),
     }
     return Case(
-        pa.table(columns), {"quasi_identifiers": list(ODD[:8]), "sensitive": ["sick `ness`", "dose"], "joint": True}
+        pa.table(columns),
+        {"quasi_identifiers": list(ODD[:8]), "sensitive": ["sick `ness`", "dose"], "joint": True},
     )
 
 
 def types() -> Case:
-    """Every type of value as a key, with nulls; floats with both zeros and not-a-number; decimals and moments as secrets."""
+    """Values of every type as a key, with nulls; floats with both zeros and not-a-number.
+
+    Decimals and timestamps are sensitive values.
+    """
     rng, n = np.random.default_rng(2), 400
     noon = dt.datetime(2020, 2, 29, 12, 30, 0, 250)  # noqa: DTZ001 - a moment without a zone is what is meant
     columns = {
@@ -55,13 +77,20 @@ def types() -> Case:
         "float": _drawn(rng, [0.0, -0.0, 0.1, float("nan"), None, float("inf")], n),
         "small": _drawn(rng, [1, -1, None], n, pa.int8()),
         "price": _drawn(
-            rng, [Decimal("1.50"), Decimal("-0.01"), None, Decimal("99999999.99")], n, pa.decimal128(10, 2)
+            rng,
+            [Decimal("1.50"), Decimal("-0.01"), None, Decimal("99999999.99")],
+            n,
+            pa.decimal128(10, 2),
         ),
-        "seen": _drawn(rng, [noon.replace(tzinfo=dt.UTC), noon.replace(year=1968, tzinfo=dt.UTC), None], n),
+        "seen": _drawn(
+            rng, [noon.replace(tzinfo=dt.UTC), noon.replace(year=1968, tzinfo=dt.UTC), None], n
+        ),
         "score": _drawn(rng, [1.5, float("nan"), None, 2.25, -1.0], n),
     }
     keys = ["day", "moment", "flag", "float", "small"]
-    return Case(pa.table(columns), {"quasi_identifiers": keys, "sensitive": ["price", "seen", "score"]})
+    return Case(
+        pa.table(columns), {"quasi_identifiers": keys, "sensitive": ["price", "seen", "score"]}
+    )
 
 
 def weights() -> Case:
@@ -74,7 +103,11 @@ def weights() -> Case:
         "weight": pa.array(rng.uniform(0.25, 40.0, n)),
         "constant": pa.array(["all"] * n),
     }
-    roles = {"quasi_identifiers": ["zip", "age", "constant"], "sensitive": "disease", "weight": "weight"}
+    roles = {
+        "quasi_identifiers": ["zip", "age", "constant"],
+        "sensitive": "disease",
+        "weight": "weight",
+    }
     return Case(pa.table(columns), roles | {"nulls": "drop", "recursive_l": 2})
 
 
@@ -87,7 +120,12 @@ def people() -> Case:
         "disease": _drawn(rng, ["flu", "cancer", "HIV", None], n),
         "patient": pa.array([f"p{i}" for i in rng.integers(0, 150, n)]),
     }
-    roles = {"quasi_identifiers": ["zip", "sex"], "sensitive": "disease", "identifier": "patient", "person": "patient"}
+    roles = {
+        "quasi_identifiers": ["zip", "sex"],
+        "sensitive": "disease",
+        "identifier": "patient",
+        "person": "patient",
+    }
     return Case(pa.table(columns), roles)
 
 
@@ -112,13 +150,18 @@ def beliefs() -> Case:
         "prior": {"disease": prior},
         "rule_out": {"grade": ["middle"]},
         "orders": {"grade": ["low", "middle", "high"]},
-        "taxonomies": {"job": {"nurse": ["care", "*"], "clerk": ["office", "*"], "judge": ["office", "*"]}},
+        "taxonomies": {
+            "job": {"nurse": ["care", "*"], "clerk": ["office", "*"], "judge": ["office", "*"]}
+        },
     }
     return Case(pa.table(columns), roles | assumed)
 
 
 def other_tables() -> Case:
-    """An original whose marginal is the prior, with a value that was not published; and the population behind the table."""
+    """An original whose marginal is the prior, with a value that was not published.
+
+    And the population behind the table.
+    """
     rng, n = np.random.default_rng(6), 200
     columns = {
         "zip": _drawn(rng, ["1", "2", "3", None], n),
@@ -127,19 +170,22 @@ def other_tables() -> Case:
     }
     table = pa.table(columns)
     original = pa.table({"disease": _drawn(rng, ["flu", "flu", "cancer", "HIV", None], 500)})
-    strangers = pa.table({"zip": _drawn(rng, ["1", "2", "9"], 300), "born": _drawn(rng, [dt.date(1980, 1, 1)], 300)})
+    strangers = pa.table(
+        {"zip": _drawn(rng, ["1", "2", "9"], 300), "born": _drawn(rng, [dt.date(1980, 1, 1)], 300)}
+    )
     population = pa.concat_tables([table.select(["zip", "born"])] * 2 + [strangers])
     roles = {"quasi_identifiers": ["zip", "born"], "sensitive": "disease"}
     return Case(table, roles, {"original": original, "population": population})
 
 
 def identity_only() -> Case:
-    """No sensitive column; most people are alone."""
+    """No sensitive column; most people are unique."""
     rng, n = np.random.default_rng(7), 500
     columns = {"a": pa.array(rng.integers(0, 400, n)), "b": _drawn(rng, ["x", None], n)}
     return Case(pa.table(columns), {"quasi_identifiers": ["a", "b"]})
 
 
 CASES: dict[str, Callable[[], Case]] = {
-    case.__name__: case for case in (odd_names, types, weights, people, beliefs, other_tables, identity_only)
+    case.__name__: case
+    for case in (odd_names, types, weights, people, beliefs, other_tables, identity_only)
 }

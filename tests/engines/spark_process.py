@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process with a Spark of its own, which measures what it is asked for, one JSON object per line.
+"""Process with a Spark of its own, which measures on request, one JSON object per line.
 
-`cluster` is a real multi-process Spark: a master, two workers, two executors, each with Python processes of its own; it also
-serves Spark Connect. `connect` is a client of that server. Started by the tests: a process can have one Spark only.
+`cluster` is a real multi-process Spark: a master, two workers, two executors, each with Python
+processes of its own. It also serves Spark Connect. `connect` is a client of that server. The tests
+start it, because a process can have one Spark only.
 """
 
 from __future__ import annotations
@@ -22,11 +23,15 @@ from divulge.engines import SparkEngine, spark
 from tests.engines.spark_documents import anatomized, measured, released
 
 _JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Tables are tiny and Java starts anew for each run: code that is compiled well, or memory that is swept by many, does not pay."""
+"""Options of Java for tiny tables and short runs.
+
+Optimized compilation and a parallel garbage collector do not pay.
+"""
 SETTINGS = {
     "spark.sql.shuffle.partitions": "2",  # as few as still have to be merged
     "spark.driver.extraJavaOptions": _JAVA_OPTIONS,
-    # To plan again after each stage is an eighth of all work here, and changes nothing of so few rows; the cluster does as users' do.
+    # Adaptive planning after each stage is an eighth of all work here, and changes nothing for so
+    # few rows. The cluster has the setting of users.
     "spark.sql.adaptive.enabled": "false",
 }
 _SEVERAL_PROCESSES = {
@@ -38,9 +43,14 @@ _SEVERAL_PROCESSES = {
 
 
 class Saboteur:
-    """Kills the process that is at work in the middle of a partition, once for each name in `kills`, and notes whom it killed."""
+    """Kills the working process in the middle of a partition, once for each name in `kills`.
 
-    def __init__(self, work: Callable[[Iterator[pa.RecordBatch]], Any], folder: str, kill: str) -> None:
+    It records the processes that it killed.
+    """
+
+    def __init__(
+        self, work: Callable[[Iterator[pa.RecordBatch]], Any], folder: str, kill: str
+    ) -> None:
         self._work, self._folder, self._kill = work, folder, kill
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Any:
@@ -64,26 +74,31 @@ class Saboteur:
         os.write(note, json.dumps([victim, started(victim)]).encode())
         os.close(note)
         os.kill(victim, signal.SIGKILL)
-        time.sleep(60)  # until the blow arrives
+        time.sleep(60)  # until the signal arrives
 
 
 def parent(process: int) -> int:
-    """The parent of a process: Python's workers are children of a daemon, which is a child of the executor."""
+    """Return the parent of a process.
+
+    Python's workers are children of a daemon, which is a child of the executor.
+    """
     lines = Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("PPid:"))
 
 
 def started(process: int) -> int | None:
-    """When a process started, which tells it from a later one with the same number; None if it is dead."""
+    """Return the start time of a process, which distinguishes it from a later one; None if dead."""
     try:
-        fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        fields = (
+            Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        )
     except FileNotFoundError:
         return None
     return None if fields[0] == "Z" else int(fields[19])
 
 
 class SabotagedEngine(SparkEngine):
-    """Strikes once in each pass over the classes: first a Python worker, then an executor."""
+    """Kills once in each pass over the classes: first a Python worker, then an executor."""
 
     folder = ""
 
@@ -112,13 +127,13 @@ def serve(engine: SparkEngine) -> None:
 
 
 def answer(document: dict[str, Any]) -> None:
-    """One line."""
+    """Write one line."""
     sys.stdout.write(json.dumps(document) + "\n")
     sys.stdout.flush()
 
 
 def main() -> None:
-    """Start the Spark that was asked for."""
+    """Start the requested Spark."""
     kind, port = sys.argv[1:]
     if kind == "connect":
         engine = SparkEngine(remote=f"sc://127.0.0.1:{port}")
@@ -128,7 +143,9 @@ def main() -> None:
             "spark.connect.grpc.binding.address": "127.0.0.1",
             "spark.connect.grpc.binding.port": port,
         }
-        engine = SparkEngine(master="local-cluster[2,1,1024]", config=SETTINGS | _SEVERAL_PROCESSES | connect)
+        engine = SparkEngine(
+            master="local-cluster[2,1,1024]", config=SETTINGS | _SEVERAL_PROCESSES | connect
+        )
     answer({"ready": kind})
     serve(engine)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The DuckDB engine: private, quiet, cleaned up, and clear about what went wrong."""
+"""The DuckDB engine: private, quiet, cleaned up, with clear error messages."""
 
 from __future__ import annotations
 
@@ -58,14 +58,19 @@ def test_nothing_phones_home() -> None:
 
 
 def test_options(tmp_path: Path) -> None:
-    engine = DuckDBEngine(memory_limit="400MB", threads=1, temp_directory=tmp_path, preserve_order=True)
-    assert setting(engine, "memory_limit") == "95.3 MiB"  # half of what is left beside the libraries themselves
+    engine = DuckDBEngine(
+        memory_limit="400MB", threads=1, temp_directory=tmp_path, preserve_order=True
+    )
+    # half of the memory that the libraries themselves leave
+    assert setting(engine, "memory_limit") == "95.3 MiB"
     assert setting(engine, "threads") == "1"
     assert setting(engine, "preserve_insertion_order") == "true"
     assert setting(ENGINE, "preserve_insertion_order") == "false"
 
 
-def test_a_memory_limit_leaves_each_thread_what_duckdb_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_memory_limit_leaves_each_thread_what_duckdb_asks_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("os.cpu_count", lambda: 4)
     wanted = {
         "300MB": "1",
@@ -74,7 +79,9 @@ def test_a_memory_limit_leaves_each_thread_what_duckdb_asks_for(monkeypatch: pyt
         "1300MB": "4",
         "4GB": "4",
     }  # of half of what is above 200 MB, 125 each
-    assert {limit: setting(DuckDBEngine(memory_limit=limit), "threads") for limit in wanted} == wanted
+    assert {
+        limit: setting(DuckDBEngine(memory_limit=limit), "threads") for limit in wanted
+    } == wanted
     assert setting(DuckDBEngine(memory_limit="300MB", threads=3), "threads") == "3"
 
 
@@ -96,14 +103,18 @@ def test_python_variables_are_not_tables() -> None:
 @settings(deadline=None)
 @given(name=TEXT, value=st.text(st.characters(codec="utf-8", exclude_characters="\0")))
 def test_quoting(name: str, value: str) -> None:
-    found = ENGINE.query(f"SELECT {ENGINE.literal(value)} AS {ENGINE.quote(name)}, ? AS bound", [value])
+    found = ENGINE.query(
+        f"SELECT {ENGINE.literal(value)} AS {ENGINE.quote(name)}, ? AS bound", [value]
+    )
     assert found.column_names[0] == name
     assert found.to_pylist()[0][name] == value
     assert found.column(1).to_pylist() == [value]
 
 
-def test_a_refused_statement_carries_its_sql() -> None:
-    with pytest.raises(InternalError, match=r"SELECT nothing FROM nowhere.*please report it") as caught:
+def test_a_rejected_statement_carries_its_sql() -> None:
+    with pytest.raises(
+        InternalError, match=r"SELECT nothing FROM nowhere.*please report it"
+    ) as caught:
         ENGINE.query("SELECT nothing\nFROM nowhere")
     assert "\n" not in str(caught.value)
 
@@ -124,14 +135,23 @@ def test_stored_rows_are_on_disk_and_can_be_read_again(tmp_path: Path) -> None:
     engine = DuckDBEngine(temp_directory=tmp_path)
     first = engine.store(pa.table({"a": range(100_000)}).to_reader(max_chunksize=1000))
     second = engine.store(pa.table({"a": ["7", None]}).to_reader(), select="a::BIGINT AS a")
-    for relation, total in ((first, sum(range(100_000))), (first, sum(range(100_000))), (second, 7)):
-        assert engine.query(f"SELECT sum(a)::BIGINT AS total FROM {relation}").to_pylist() == [{"total": total}]
+    for relation, total in (
+        (first, sum(range(100_000))),
+        (first, sum(range(100_000))),
+        (second, 7),
+    ):
+        assert engine.query(f"SELECT sum(a)::BIGINT AS total FROM {relation}").to_pylist() == [
+            {"total": total}
+        ]
     assert any(path.stat().st_size > 100_000 for path in engine.directory.iterdir())
 
 
 def test_a_spill_goes_to_the_private_directory(tmp_path: Path) -> None:
     engine = DuckDBEngine(memory_limit="300MB", temp_directory=tmp_path, threads=1)
-    sql = "SELECT count(*) AS n FROM (SELECT DISTINCT i::VARCHAR || repeat('x', 40) FROM range(1500000) t(i))"
+    sql = (
+        "SELECT count(*) AS n FROM (SELECT DISTINCT i::VARCHAR || repeat('x', 40) FROM "
+        "range(1500000) t(i))"
+    )
     assert engine.query(sql).to_pylist() == [{"n": 1_500_000}]
     assert list(tmp_path.iterdir()) == [engine.directory]
 
@@ -141,7 +161,10 @@ def test_names_are_fresh() -> None:
 
 
 def test_describe() -> None:
-    assert ENGINE.describe("(SELECT 1 AS a, 'x' AS \"it's\")") == (("a", "INTEGER"), ("it's", "VARCHAR"))
+    assert ENGINE.describe("(SELECT 1 AS a, 'x' AS \"it's\")") == (
+        ("a", "INTEGER"),
+        ("it's", "VARCHAR"),
+    )
     with pytest.raises(InternalError, match="nowhere"):
         ENGINE.describe("nowhere")
 
@@ -156,7 +179,11 @@ def test_a_database_that_is_left_serves_the_next_engine_which_sees_nothing_of_th
     first.close()
     second, third = DuckDBEngine(), DuckDBEngine()
     assert second.directory == directory != third.directory
-    shown = second.query("SELECT table_name AS name FROM information_schema.tables").column("name").to_pylist()
+    shown = (
+        second.query("SELECT table_name AS name FROM information_schema.tables")
+        .column("name")
+        .to_pylist()
+    )
     assert shown == []
     assert setting(second, "preserve_insertion_order") == "false"
     with pytest.raises(BadInput, match="closed"):
@@ -164,7 +191,11 @@ def test_a_database_that_is_left_serves_the_next_engine_which_sees_nothing_of_th
 
 
 def test_a_database_with_kept_rows_or_limits_goes_with_its_engine(tmp_path: Path) -> None:
-    kept, limited, placed = DuckDBEngine(), DuckDBEngine(threads=1), DuckDBEngine(temp_directory=tmp_path)
+    kept, limited, placed = (
+        DuckDBEngine(),
+        DuckDBEngine(threads=1),
+        DuckDBEngine(temp_directory=tmp_path),
+    )
     kept.keep("SELECT 1 AS secret")
     places = [engine.directory for engine in (kept, limited, placed)]
     for engine in (kept, limited, placed):
@@ -177,11 +208,16 @@ import threading
 from divulge.engines import DuckDBEngine, duckdb
 threading.Thread(target=lambda kept: threading.Event().wait(), args=[duckdb._Database], daemon=True).start()
 DuckDBEngine()
-"""
+"""  # noqa: E501
 
 
 def test_nothing_is_left_when_the_interpreter_ends_though_a_thread_still_waits() -> None:
-    """A database that waits for the next engine outlived it, and DuckDB told every user what had leaked."""
+    """A database that waits for the next engine must not outlive the interpreter.
+
+    Otherwise DuckDB prints a warning about leaked objects.
+    """
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2] / "src")}
-    done = subprocess.run([sys.executable, "-c", HELD], env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", HELD], env=environment, capture_output=True, text=True, check=True
+    )
     assert (done.stdout, done.stderr) == ("", "")

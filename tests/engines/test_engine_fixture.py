@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The `engine` fixture holds what it promises: each place is another one, and says the same."""
+"""The `engine` fixture: each engine keeps its counts in another place, with equal results."""
 
 from __future__ import annotations
 
@@ -9,15 +9,22 @@ import pytest
 import divulge as dv
 from divulge.engines import Engine
 
-PLACES = {"memory": "collected", "limit": "disk", "spark": "cluster", "spark collected": "collected"}
+PLACES = {
+    "memory": "collected",
+    "limit": "disk",
+    "spark": "cluster",
+    "spark collected": "collected",
+}
 AGES = pa.table({"age": [20, 20, 30, 30, 30, 40, 50, 60, 70, 80]})
 
 
 @pytest.mark.parametrize("engine", PLACES, indirect=True)
-def test_the_counts_stay_where_the_name_says(engine: Engine, request: pytest.FixtureRequest) -> None:
+def test_the_counts_stay_where_the_name_says(
+    engine: Engine, request: pytest.FixtureRequest
+) -> None:
     found = dv.measure(AGES, quasi_identifiers="age", engine=engine)
     assert found.settings["counts"] == PLACES[request.node.callspec.params["engine"]]
-    # By hand: 20 twice, 30 three times, five people alone.
+    # By hand: 20 twice, 30 three times, five people unique.
     assert {name: found.identity[name].value for name in ("k_anonymity", "classes", "uniques")} == {
         "k_anonymity": 1,
         "classes": 7,
@@ -27,6 +34,9 @@ def test_the_counts_stay_where_the_name_says(engine: Engine, request: pytest.Fix
 
 @pytest.mark.xdist_group("alone")
 def test_groups_are_kept_together(request: pytest.FixtureRequest) -> None:
-    """Else each process starts a Spark, a cluster and a server of its own and nobody notices: pytest 9.2 with pytest-xdist 3.8."""
+    """Otherwise each process silently starts its own Spark, cluster and server.
+
+    Seen with pytest 9.2 and pytest-xdist 3.8.
+    """
     side_by_side = request.config.getoption("loadgroup", default=False)
     assert request.node.nodeid.endswith("@alone") == side_by_side

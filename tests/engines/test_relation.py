@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A relation of the user's own connection: counted there, with nothing copied and nothing left behind."""
+"""A relation of the user's own connection: counted there, nothing copied, nothing left behind."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from divulge.engines import RelationEngine
 from divulge.errors import BadInput, InternalError
-from divulge.table import read
+from divulge.sources import read
 
 ENGINE = RelationEngine(duckdb.connect().sql("SELECT 1 AS a"))
 
@@ -26,7 +26,9 @@ def test_it_runs_in_the_users_connection_and_leaves_nothing() -> None:
         "SELECT * FROM duckdb_tables() UNION ALL BY NAME SELECT * FROM duckdb_views()"
     ).fetchall()
     table = read(connection.table("mine"))
-    found = table.engine.query(f"SELECT g, count(*) AS n FROM {table.relation} WHERE i < ? GROUP BY g ORDER BY g", [8])
+    found = table.engine.query(
+        f"SELECT g, count(*) AS n FROM {table.relation} WHERE i < ? GROUP BY g ORDER BY g", [8]
+    )
     assert found.to_pylist() == [{"g": 0, "n": 3}, {"g": 1, "n": 3}, {"g": 2, "n": 2}]
     after = connection.execute(
         "SELECT * FROM duckdb_tables() UNION ALL BY NAME SELECT * FROM duckdb_views()"
@@ -44,13 +46,17 @@ def test_the_relation_sees_later_rows() -> None:
 
 def test_a_relation_with_parameters_of_its_own() -> None:
     table = read(duckdb.connect().sql("SELECT ? AS a", params=["it's"]))
-    assert table.engine.query(f"SELECT a FROM {table.relation} WHERE a = ?", ["it's"]).to_pylist() == [{"a": "it's"}]
+    assert table.engine.query(
+        f"SELECT a FROM {table.relation} WHERE a = ?", ["it's"]
+    ).to_pylist() == [{"a": "it's"}]
 
 
 @settings(deadline=None)
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\0")))
 def test_texts_are_bound_as_they_are(value: str) -> None:
-    assert ENGINE.query("SELECT ? AS v, 'a ? b' AS \"c ? d\"", [value]).to_pylist() == [{"v": value, "c ? d": "a ? b"}]
+    assert ENGINE.query("SELECT ? AS v, 'a ? b' AS \"c ? d\"", [value]).to_pylist() == [
+        {"v": value, "c ? d": "a ? b"}
+    ]
 
 
 @pytest.mark.parametrize(
@@ -84,7 +90,7 @@ def test_parameters_must_fit() -> None:
 
 
 @pytest.mark.parametrize("names", [("a", "a"), ("a", "A")], ids=["repeated", "case"])
-def test_names_that_sql_cannot_tell_apart(names: tuple[str, str]) -> None:
+def test_names_that_differ_only_in_case(names: tuple[str, str]) -> None:
     with pytest.raises(BadInput, match="columns 1 and 2 of the DuckDB relation"):
         read(duckdb.connect().sql(f'SELECT 1 AS "{names[0]}", 2 AS "{names[1]}"'))
 
@@ -97,6 +103,6 @@ def test_a_closed_connection() -> None:
         table.engine.query(f"SELECT a FROM {table.relation}")
 
 
-def test_a_refused_statement_carries_its_sql() -> None:
+def test_a_rejected_statement_carries_its_sql() -> None:
     with pytest.raises(InternalError, match="SELECT nothing"):
         ENGINE.query("SELECT nothing")

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Private directories go away with the process that made them; those of a killed one go with the next that starts in the same place."""
+"""Private directories are removed with the process that made them.
+
+Those of a killed process are removed by the next one that starts in the same place.
+"""
 
 from __future__ import annotations
 
@@ -40,14 +43,16 @@ def child(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such locks")
-def test_a_killed_process_leaves_nothing_for_long(child: tuple[subprocess.Popen[str], Path], tmp_path: Path) -> None:
+def test_a_killed_process_leaves_nothing_for_long(
+    child: tuple[subprocess.Popen[str], Path], tmp_path: Path
+) -> None:
     process, left = child
     assert (left / "stored.duckdb").stat().st_size > 0
     others = tmp_path / "divulge-of-somebody-else"
     others.mkdir()
     remove_stale.cache_clear()
     first = Scratch(tmp_path)
-    assert left.is_dir()  # its owner lives
+    assert left.is_dir()  # its owner is alive
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert left.is_dir()
@@ -90,4 +95,7 @@ print(scratch.directory.is_dir())
 def test_a_fork_leaves_its_parents_directory_alone(tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": str(SOURCE)}
     command = [sys.executable, "-c", FORK, str(tmp_path)]
-    assert subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout == "True False\n"
+    assert (
+        subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+        == "True False\n"
+    )

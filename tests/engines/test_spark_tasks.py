@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""profile, rank, check and the commands give the same answers on every engine, with counts collected, on disk and on the cluster."""
+"""profile, rank, check and the commands give equal results on every engine.
+
+Counts are collected, on disk and on the cluster.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,9 @@ import divulge as dv
 from divulge.engines import Engine, SparkEngine
 from divulge.errors import BadInput
 from divulge.metrics import conditions_of
+from divulge.output.measurement import story_text
 from divulge.policy import Policy, judge
 from divulge.results import plain
-from divulge.views.measurement import story_text
 from tests.engines.spark_cases import beliefs, odd_names, people, weights
 from tests.engines.spark_documents import differences
 from tests.helpers import run_cli, with_adversary
@@ -32,7 +35,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 def as_json(document: Any) -> Any:
-    """As a command prints it, without what must differ."""
+    """Return a document as a command prints it, without what must differ."""
     found = json.loads(json.dumps(plain(document)))
     for name in ("engine", "counts", "source"):
         found.get("settings", {}).pop(name, None)
@@ -40,12 +43,12 @@ def as_json(document: Any) -> Any:
 
 
 def allow_cells(engine: Any, cells: int) -> None:
-    """Counts of more cells than these stay where they are."""
+    """Keep counts of more cells than these outside of memory."""
     setattr(engine, "collect_limit" if engine.name == "spark" else "cell_limit", cells)
 
 
 ELSEWHERE = pytest.mark.parametrize("engine", ["limit", "spark"], indirect=True)
-"""Where counts stay, compared with DuckDB in memory."""
+"""Engines that keep counts outside of memory, compared with DuckDB in memory."""
 EVERYWHERE = pytest.mark.parametrize("engine", ["limit", "spark", "spark collected"], indirect=True)
 
 
@@ -60,9 +63,14 @@ def test_profiles_agree(engine: Engine) -> None:
 @ELSEWHERE
 @pytest.mark.parametrize("person", [None, "patient"])
 def test_rankings_agree(engine: Engine, person: str | None) -> None:
-    """The combination of both is too large for memory, each by itself is small enough."""
+    """The combination of both is too large for memory, each of them is small enough."""
     allow_cells(engine, 20)
-    asked: dict[str, Any] = {"quasi_identifiers": ["zip", "sex"], "sensitive": "disease", "person": person, "up_to": 1}
+    asked: dict[str, Any] = {
+        "quasi_identifiers": ["zip", "sex"],
+        "sensitive": "disease",
+        "person": person,
+        "up_to": 1,
+    }
     table = people().table
     here, there = dv.rank(table, **asked), dv.rank(table, **asked, engine=engine)
     assert differences(as_json(here.to_dict()), as_json(there.to_dict())) == []
@@ -70,7 +78,7 @@ def test_rankings_agree(engine: Engine, person: str | None) -> None:
 
 @EVERYWHERE
 def test_verdicts_agree(engine: Engine) -> None:
-    """Promises that hold and that break, about classes and about averages, with another l than was measured with."""
+    """Requirements that are met and violated, about classes and about averages, with another l."""
     case = beliefs()
     policy = Policy(
         k_anonymity=9,
@@ -97,7 +105,9 @@ def test_stories_and_conditions_agree(engine: Engine) -> None:
     here = dv.measure(case.table, **with_adversary(case.arguments))
     there = dv.measure(case.table, **with_adversary(case.arguments), engine=engine)
     for name in here.beliefs:
-        mine, theirs = (conditions_of(found, name, t=0.3, l_value=2.5).document() for found in (here, there))
+        mine, theirs = (
+            conditions_of(found, name, t=0.3, l_value=2.5).document() for found in (here, there)
+        )
         assert differences(as_json(mine), as_json(theirs)) == []
     console = Console(width=200)
     with console.capture() as one:
@@ -108,8 +118,8 @@ def test_stories_and_conditions_agree(engine: Engine) -> None:
     assert told == one.get().splitlines()
 
 
-def test_a_million_people_who_are_all_alone(spark: SparkEngine) -> None:
-    """A class each: every number is known by hand, and what comes to the driver does not grow with them."""
+def test_a_million_unique_people(spark: SparkEngine) -> None:
+    """Each person is a class: every number is known, and the driver's memory does not grow."""
     n = 1_000_000
     frame = spark.session.range(n).selectExpr(
         "id", "CAST(id % 4 AS STRING) AS zip", "IF(id < 250000, 'yes', 'no') AS ill"
@@ -134,23 +144,33 @@ def test_a_million_people_who_are_all_alone(spark: SparkEngine) -> None:
 
 
 @EVERYWHERE
-def test_mistakes_are_told_alike(engine: Engine) -> None:
+def test_mistakes_give_equal_messages(engine: Engine) -> None:
     table = weights().table
     unweighted = table.set_column(3, "weight", pa.array([None, *table["weight"].to_pylist()[1:]]))
     twice: dict[str, dict[str, Any]] = {
-        "rows have no weight": {"table": unweighted, "quasi_identifiers": "age", "weight": "weight"},
+        "rows have no weight": {
+            "table": unweighted,
+            "quasi_identifiers": "age",
+            "weight": "weight",
+        },
         "has no rows": {"table": table.slice(0, 0), "quasi_identifiers": "age"},
         "no row is left": {
             "table": pa.table({"a": pa.nulls(2, pa.string())}),
             "quasi_identifiers": "a",
             "nulls": "drop",
         },
-        "have no 'age', so it is not known whose": {"table": table, "quasi_identifiers": "zip", "person": "age"},
+        "have no 'age', so it is not known whose": {
+            "table": table,
+            "quasi_identifiers": "zip",
+            "person": "age",
+        },
         "misses 1 combinations": {
             "table": table,
             "quasi_identifiers": "zip",
             "sensitive": "constant",
-            "prior": [{"zip": zip_, "constant": "all", "probability": 1.0} for zip_ in ("01234", "1234")],
+            "prior": [
+                {"zip": zip_, "constant": "all", "probability": 1.0} for zip_ in ("01234", "1234")
+            ],
         },
         "is ruled out": {
             "table": table,
@@ -176,10 +196,20 @@ def test_a_population_must_hold_the_table(engine: Engine) -> None:
     table = pa.table({"a": ["x", "x", "y"]})
     for register in (pa.table({"a": ["x", "x"]}), pa.table({"a": ["x", "y"]})):
         with pytest.raises(BadInput, match="the population has"):
-            dv.measure(table, quasi_identifiers="a", adversary=dv.Adversary(population=register), engine=engine)
-    with pytest.raises(BadInput, match="column 'a' has type VARCHAR in one table and BIGINT in the other"):
+            dv.measure(
+                table,
+                quasi_identifiers="a",
+                adversary=dv.Adversary(population=register),
+                engine=engine,
+            )
+    with pytest.raises(
+        BadInput, match="column 'a' has type VARCHAR in one table and BIGINT in the other"
+    ):
         dv.measure(
-            table, quasi_identifiers="a", adversary=dv.Adversary(population=pa.table({"a": [1, 2]})), engine=engine
+            table,
+            quasi_identifiers="a",
+            adversary=dv.Adversary(population=pa.table({"a": [1, 2]})),
+            engine=engine,
         )
 
 
@@ -192,14 +222,16 @@ def test_commands_take_the_engine(tmp_path: Path, spark: SparkEngine) -> None:  
     assert (there.code, there.err) == (0, "")
     assert there.json()["settings"]["engine"] == "spark"
     assert differences(as_json(here.json()), as_json(there.json())) == []
-    broken = run_cli("check", str(path), "--qi", "zip,sex", "--k-anonymity", "1000", "--engine", "spark")
+    broken = run_cli(
+        "check", str(path), "--qi", "zip,sex", "--k-anonymity", "1000", "--engine", "spark"
+    )
     assert broken.code == 1
     wrong = run_cli("profile", str(path), "--engine", "duckdb", "--master", "local")
     assert (wrong.code, wrong.err.count("\n")) == (2, 1)
 
 
-def test_a_command_on_spark_says_only_what_was_asked(needs_spark: None, tmp_path: Path) -> None:  # noqa: ARG001 - it skips
-    """Java and Spark like to talk; in a process of its own, because the noise comes at the start."""
+def test_a_command_on_spark_prints_no_messages_of_java(needs_spark: None, tmp_path: Path) -> None:  # noqa: ARG001 - it skips
+    """Java and Spark print messages at their start, so this runs in a separate process."""
     (tmp_path / "t.csv").write_text("zip,age\n01234,30\n01234,40\n")
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
     command = [
@@ -214,9 +246,14 @@ def test_a_command_on_spark_says_only_what_was_asked(needs_spark: None, tmp_path
         "local[1]",
         "--json",
     ]
-    found = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+    found = subprocess.run(
+        command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert (found.returncode, found.stderr) == (0, "")
-    assert [column["type"] for column in json.loads(found.stdout)["columns"]] == ["VARCHAR", "BIGINT"]
+    assert [column["type"] for column in json.loads(found.stdout)["columns"]] == [
+        "VARCHAR",
+        "BIGINT",
+    ]
     assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes that publish by a ledger and die: run as a program, so that its children are forked from a process without threads.
+"""Processes that publish with a ledger and die, run as a program.
 
-A child counts the lines that it runs in the code of releases and ledgers, and kills itself with SIGKILL before the one it was told. What it
-publishes is a real release, copied from a model: deciding on one is no part of what may break here.
+Its children are forked from a process without threads. A child counts the lines that it runs in the
+code of releases and ledgers, and kills itself with SIGKILL before a chosen line. It publishes a
+real release, copied from a model: planning one is not what is tested here.
 """
 
 from __future__ import annotations
@@ -21,45 +22,57 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import divulge.ledger.book
-import divulge.publish.release
-import divulge.publish.staging
+import divulge.ledger.store
+import divulge.releases.release
+import divulge.releases.staging
 from divulge.errors import BadInput
-from divulge.ledger import Ledger, OutAlready
-from divulge.publish import Fingerprint, read_manifests, refuse_target, sha256
-from divulge.publish.release import StagedFile, publish
+from divulge.ledger import Ledger, PriorReleases
+from divulge.releases import Fingerprint, read_manifests, refuse_target
+from divulge.releases.release import StagedFile, publish
 
 WATCHED = {
     module.__file__
-    for module in (divulge.ledger.book, divulge.ledger.ledger, divulge.publish.release, divulge.publish.staging)
+    for module in (
+        divulge.ledger.store,
+        divulge.ledger.ledger,
+        divulge.releases.release,
+        divulge.releases.staging,
+    )
 }
 MOMENTS = 25
-"""In a new ledger, and as many in one where the release replaces another."""
+"""Kills in a new ledger, and as many in one with a release that is replaced."""
 ROUNDS = 40
-"""How often three processes begin a ledger at once: of 600 such rounds 234 failed before the database was left to who has the turn."""
+"""Number of rounds in which three processes create a ledger at once.
+
+Of 600 such rounds 234 failed before only the holder of the lock opened the database.
+"""
 
 
-def republish(model: Path, out: Path, judged: OutAlready) -> Path:
-    """Publish the release of another folder again, by a ledger."""
-    public, private, _ = read_manifests(model)
+def republish(model: Path, out: Path, judged: PriorReleases) -> Path:
+    """Publish the release of another folder again, with a ledger."""
+    public, private, private_folder = read_manifests(model)
     assert private is not None
+    assert private_folder is not None
     files = [StagedFile(name, partial(shutil.copyfile, model / name)) for name in public["files"]]
-    names = [f"mapping/{name}" for name in private["files"]]
-    files += [StagedFile(name, partial(shutil.copyfile, model / name), public=False) for name in names]
-    told = {name: value for name, value in public.items() if name not in ("divulge_release", "files")}
-    kept = {name: value for name, value in private.items() if name not in ("divulge_private", "manifest", "files")}
+    files += [
+        StagedFile(name, partial(shutil.copyfile, private_folder / name), public=False)
+        for name in private["files"]
+    ]
+    written = ("divulge_release", "divulge_private", "release_id", "manifest", "files")
+    told = {name: value for name, value in public.items() if name not in written}
+    kept = {name: value for name, value in private.items() if name not in written}
     enter = partial(judged.entering, source=Fingerprint(4, 17), engine="duckdb")
     with judged.turn():
         return publish(out, files, verify=lambda _: (told, kept), force=True, enter=enter)
 
 
 def whole(model: Path, place: Path) -> None:
-    """What a child does: judge, publish, enter."""
+    """Judge, publish and enter: the work of a child."""
     republish(model, place / "out", Ledger(place / "ledger", recipient="the clinic").judge())
 
 
 def dies_before(line: int, seen: list[str]) -> Callable[[FrameType, str, Any], Any]:
-    """A trace that counts lines of the watched files, remembers them, and ends the process before one of them."""
+    """Return a trace that counts and records lines of the watched files, and ends the process."""
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
         if frame.f_code.co_filename not in WATCHED:
@@ -75,7 +88,7 @@ def dies_before(line: int, seen: list[str]) -> Callable[[FrameType, str, Any], A
 
 @contextlib.contextmanager
 def forked(work: Callable[[], object]) -> Iterator[int]:
-    """A child that does some work and leaves."""
+    """Fork a child that does some work and exits."""
     child = os.fork()
     if child == 0:
         try:
@@ -85,12 +98,12 @@ def forked(work: Callable[[], object]) -> Iterator[int]:
             sys.stderr.write(f"{error}\n")
             os._exit(2)
         finally:
-            os._exit(1)  # a child must not go on with what its parent does
+            os._exit(1)  # a child must not continue the work of its parent
     yield child
 
 
 def status(child: int) -> int:
-    """How a child ended: its exit code, or the signal as a negative number."""
+    """Exit code of a child, or its signal as a negative number."""
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
@@ -107,37 +120,48 @@ def killed(model: Path, place: Path, line: int) -> None:
 
 
 def raw_states(ledger: Path) -> list[str]:
-    """What the database says before anybody has looked after it."""
+    """States in the database before any recovery."""
     if not (ledger / "ledger.sqlite").exists():
         return []
     with contextlib.closing(sqlite3.connect(ledger / "ledger.sqlite")) as database:
-        if not database.execute("SELECT count(*) FROM sqlite_master WHERE name = 'releases'").fetchone()[0]:
+        if not database.execute(
+            "SELECT count(*) FROM sqlite_master WHERE name = 'releases'"
+        ).fetchone()[0]:
             return []
-        return [state for (state,) in database.execute("SELECT state FROM releases ORDER BY number")]
+        return [
+            state for (state,) in database.execute("SELECT state FROM releases ORDER BY number")
+        ]
 
 
 def entries(ledger: Path) -> list[Any]:
-    """What the ledger says; one that was about to be made says nothing."""
+    """Entries of the ledger; none if it was only about to be created."""
     if not (ledger / "ledger.sqlite").exists():
         return []
     return [*Ledger(ledger).holdings()]
 
 
+def content(manifest: Path) -> dict[str, Any]:
+    """A manifest without the release id, which differs whenever the release is published."""
+    document = json.loads(manifest.read_text(encoding="utf-8"))
+    return {name: value for name, value in document.items() if name != "release_id"}
+
+
 def consistent(models: list[Path], place: Path) -> str:
-    """Hold ledger and release against each other after a death, and go on with them; which of the two cases it was."""
+    """Compare ledger and release after a death, continue with them, and return the case."""
     out, ledger = place / "out", place / "ledger"
-    is_new = (out / "manifest.json").exists() and sha256(out / "manifest.json") == sha256(place / "new.json")
+    new = content(place / "new.json")
+    is_new = (out / "manifest.json").exists() and content(out / "manifest.json") == new
     before = raw_states(ledger)
     found = entries(ledger)
-    hashes = [sha256(entry.copy / "manifest.json") for entry in found]
-    assert (sha256(place / "new.json") in hashes) == is_new, f"{place}: out {is_new}, states {before}"
+    copies = [content(entry.copy / "manifest.json") for entry in found]
+    assert (new in copies) == is_new, f"{place}: out {is_new}, states {before}"
     assert {entry.state for entry in found} <= {"published"}
     for entry in found:
         read_manifests(entry.copy)
     if found:
-        kept = sorted(int(copy.name) for copy in (ledger / "releases").iterdir())
-        assert kept == [entry.number for entry in found]
-    refuse_target(out, force=True)  # the next run for the same target tidies up
+        kept = {copy.name for copy in (ledger / "releases").iterdir()}
+        assert kept == {f"{entry.number}{suffix}" for entry in found for suffix in ("", ".private")}
+    refuse_target(out, force=True)  # the next run for the same target cleans up
     assert not [path.name for path in place.iterdir() if path.name.startswith(".")]
     if out.exists():
         read_manifests(out)
@@ -157,7 +181,9 @@ def deaths(models: list[Path], folder: Path) -> dict[str, Any]:
         sys.settrace(dies_before(-1, seen))
         whole(models[1], trial)
         sys.settrace(None)
-        begin = next(place for place, line in enumerate(seen) if line.startswith("intend:"))
+        begin = next(
+            place for place, line in enumerate(seen) if line.startswith("enter_intention:")
+        )
         few, many = MOMENTS // 5, MOMENTS - MOMENTS // 5
         lines = [begin * step // few for step in range(few)]
         lines += [begin + (len(seen) - begin) * step // many for step in range(many)]
@@ -171,16 +197,24 @@ def deaths(models: list[Path], folder: Path) -> dict[str, Any]:
 
 
 def prepared(models: list[Path], place: Path, *, replaces: bool) -> Path:
-    """A folder to publish in, with what the new release will look like; where it replaces another, that is there and entered."""
+    """Prepare a folder to publish in, with the manifest of the new release.
+
+    A release that is to be replaced is there and entered.
+    """
     place.mkdir()
     if replaces:
-        republish(models[0], place / "out", Ledger(place / "ledger", recipient="the clinic").judge())
+        republish(
+            models[0], place / "out", Ledger(place / "ledger", recipient="the clinic").judge()
+        )
     shutil.copyfile(models[1] / "manifest.json", place / "new.json")
     return place
 
 
 def at_once(models: list[Path], folder: Path) -> dict[str, Any]:
-    """Two processes that judge and publish by one ledger; one that waits too long; one that judged before the other had published."""
+    """Run two processes that judge and publish with one ledger, and one that waits too long.
+
+    Another one judged before the other had published.
+    """
     ledger = Ledger(folder / "ledger", recipient="a")
 
     def in_turn(number: int) -> None:
@@ -192,10 +226,14 @@ def at_once(models: list[Path], folder: Path) -> dict[str, Any]:
 
     with forked(partial(in_turn, 0)) as one, forked(partial(in_turn, 1)) as other:
         ended = [status(one), status(other)]
-    judged_against = sorted(int(path.read_text(encoding="utf-8")) for path in folder.glob("judged-*"))
+    judged_against = sorted(
+        int(path.read_text(encoding="utf-8")) for path in folder.glob("judged-*")
+    )
 
     def impatient() -> None:
-        republish(models[0], folder / "late", Ledger(folder / "ledger", recipient="a", wait=0.1).judge())
+        republish(
+            models[0], folder / "late", Ledger(folder / "ledger", recipient="a", wait=0.1).judge()
+        )
 
     with ledger.turn(), forked(impatient) as child:
         waited = status(child)
@@ -219,7 +257,10 @@ def at_once(models: list[Path], folder: Path) -> dict[str, Any]:
 
 
 def crowd(models: list[Path], folder: Path) -> dict[str, Any]:
-    """Three processes that begin one ledger: those who publish nothing take it away again, and one at most publishes."""
+    """Run three processes that create one ledger.
+
+    Those that publish nothing remove it again, and at most one publishes.
+    """
     ended, left = set[int](), set[tuple[str, ...]]()
     for number in range(ROUNDS):
         place = folder / str(number)
@@ -233,7 +274,11 @@ def crowd(models: list[Path], folder: Path) -> dict[str, Any]:
         def adds(ledger: Ledger = ledger) -> None:
             ledger.add(models[0])
 
-        with forked(looks) as one, forked(adds if number % 2 else looks) as other, forked(looks) as third:
+        with (
+            forked(looks) as one,
+            forked(adds if number % 2 else looks) as other,
+            forked(looks) as third,
+        ):
             ended |= {status(one), status(other), status(third)}
         if number % 2:
             left.add(tuple(entry.place.name for entry in ledger.holdings()))
@@ -242,5 +287,7 @@ def crowd(models: list[Path], folder: Path) -> dict[str, Any]:
 
 if __name__ == "__main__":
     what, place, *given = sys.argv[1:]
-    done = {"deaths": deaths, "at_once": at_once, "crowd": crowd}[what]([Path(each) for each in given], Path(place))
+    done = {"deaths": deaths, "at_once": at_once, "crowd": crowd}[what](
+        [Path(each) for each in given], Path(place)
+    )
     sys.stdout.write(json.dumps(done))

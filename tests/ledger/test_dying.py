@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kill -9 at fifty moments, and two processes at once: the ledger holds what is out, no more and no less."""
+"""kill -9 at fifty moments, and two processes at once: the ledger lists all published releases.
+
+It lists no others.
+"""
 
 from __future__ import annotations
 
@@ -26,23 +29,33 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no fork")
 def models(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Two different releases to publish again and again."""
     place = tmp_path_factory.mktemp("models")
-    people = pa.table({"zip": ["4761", "4762", "4791", "4792"], "disease": ["flu", "cold", "flu", "cold"]})
+    people = pa.table(
+        {"zip": ["4761", "4762", "4791", "4792"], "disease": ["flu", "cold", "flu", "cold"]}
+    )
     roles: dict[str, Any] = {"quasi_identifiers": "zip", "sensitive": "disease"}
-    return [dv.generalize(people, policy={"k_anonymity": k}, **roles).write(place / str(k)) for k in (2, 4)]
+    return [
+        dv.generalize(people, policy={"k_anonymity": k}, **roles).write(place / str(k))
+        for k in (2, 4)
+    ]
 
 
 def program(what: str, folder: Path, models: list[Path]) -> tuple[dict[str, Any], str]:
-    """What the program of these tests found, and what its children said."""
+    """Output of the test program, and of its children."""
     command = [sys.executable, "-m", "tests.ledger.dying", what, str(folder), *map(str, models)]
     environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False, timeout=120
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout), done.stderr
 
 
 @pytest.fixture
 def quick_disk(tmp_path: Path) -> Iterator[Path]:
-    """In memory where that is to be had: what is on the disk after each step is asked of a process that dies, not of the power."""
+    """A folder in memory if there is one.
+
+    The tests kill processes, not the power supply, so a real disk is not needed.
+    """
     memory = Path("/dev/shm")  # noqa: S108 - a folder of our own inside
     if not os.access(memory, os.W_OK):
         yield tmp_path
@@ -51,19 +64,31 @@ def quick_disk(tmp_path: Path) -> Iterator[Path]:
         yield Path(folder)
 
 
-def test_killed_at_fifty_moments_ledger_and_releases_agree(quick_disk: Path, models: list[Path]) -> None:
+def test_ledger_and_releases_agree_after_kills_at_fifty_moments(
+    quick_disk: Path, models: list[Path]
+) -> None:
     found, _ = program("deaths", quick_disk, models)
     assert found["moments"] == 2 * MOMENTS == 50
-    # Some died before they said what they were about to do, some between that and the rename, some between the rename and the entry.
-    assert set(found["cases"]) == {"not out, settled", "not out, intended", "out, intended", "out, settled"}
+    # Some died before they entered their intention, some between that and the rename, some between
+    # the rename and the entry.
+    assert set(found["cases"]) == {
+        "not out, settled",
+        "not out, intended",
+        "out, intended",
+        "out, settled",
+    }
 
 
-def test_a_crowd_that_begins_a_ledger_has_one_and_loses_no_release(tmp_path: Path, models: list[Path]) -> None:
+def test_concurrent_creation_yields_one_ledger_and_loses_no_release(
+    tmp_path: Path, models: list[Path]
+) -> None:
     found, said = program("crowd", tmp_path, models)
     assert found == {"ended": [0], "left": [[models[0].name]]}, said
 
 
-def test_two_processes_at_once_are_judged_one_after_the_other(tmp_path: Path, models: list[Path]) -> None:
+def test_concurrent_processes_are_judged_one_after_the_other(
+    tmp_path: Path, models: list[Path]
+) -> None:
     found, said = program("at_once", tmp_path, models)
     assert found["ended"] == [0, 0], said
     assert found["judged_against"] == [0, 1]

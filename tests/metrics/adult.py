@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The papers' Adult: the rows of adult.data without a "?", 30,162 of 32,561. Skipped, not failed, where it cannot be had."""
+"""The papers' Adult: the rows of adult.data without a "?", 30,162 of 32,561.
+
+Tests are skipped if the data is not available.
+"""
 
 from __future__ import annotations
 
@@ -29,5 +32,5 @@ def adult() -> pa.Table:
 
 
 def complete_adult() -> pa.Table:
-    """The 30,162 rows that lack nothing."""
+    """The 30,162 rows without nulls."""
     return adult().drop_null()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random tables for the laws and the oracle, and short ways from counts to numbers.
+"""Random tables for the laws and the oracle, and helpers from counts to numbers.
 
-`Counts` is a table as the papers print it: for each class, how often each value occurs.
+`Counts` is a table as the papers print it: for each class, the number of each value.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
+from divulge.adversary import Belief, GroundDistance, PriorBelief
 from divulge.api.measure import measure
-from divulge.belief import Belief, Ground, PriorBelief
-from divulge.count import Contingency, Domain, build_cells
+from divulge.counting import Contingency, Domain, build_cells
 from divulge.engines import DuckDBEngine
 from divulge.metrics import METRICS, Identity, Measurement, Metric
-from divulge.table import Table, read
+from divulge.sources import Table, read
 from tests.helpers import with_adversary
 
 Counts = list[dict[str, int]]
@@ -34,7 +34,9 @@ def counts(*, classes: int = 5, least: int = 1, most: int = 9) -> st.SearchStrat
 
 
 def rows(*, least: int = 1, most: int = 14) -> st.SearchStrategy[list[dict[str, Any]]]:
-    """Rows with two quasi-identifiers (text and numbers) and three sensitive columns (text, whole numbers, floats); nulls everywhere."""
+    """Rows with two quasi-identifiers (text and numbers) and three sensitive columns (text,
+    whole numbers, floats); nulls everywhere.
+    """
     row = st.fixed_dictionaries(
         {
             "zip": st.sampled_from(["476**", "479**", "", None]),
@@ -47,7 +49,13 @@ def rows(*, least: int = 1, most: int = 14) -> st.SearchStrategy[list[dict[str, 
     return st.lists(row, min_size=least, max_size=most)
 
 
-COLUMNS = {"zip": pa.string(), "age": pa.int64(), "disease": pa.string(), "visits": pa.int64(), "dose": pa.float64()}
+COLUMNS = {
+    "zip": pa.string(),
+    "age": pa.int64(),
+    "disease": pa.string(),
+    "visits": pa.int64(),
+    "dose": pa.float64(),
+}
 
 
 def arrow(given: Sequence[Mapping[str, Any]], **more: pa.DataType) -> pa.Table:
@@ -68,21 +76,37 @@ def opened(table: Any) -> Table:
     return read(table, engine=engine())
 
 
-def measured(table: Any, *, quasi_identifiers: Any, sensitive: Any = (), **options: Any) -> Measurement:
-    """dv.measure on the shared engine; what is said of the adversary may stand beside the roles."""
-    return measure(opened(table), quasi_identifiers=quasi_identifiers, sensitive=sensitive, **with_adversary(options))
+def measured(
+    table: Any, *, quasi_identifiers: Any, sensitive: Any = (), **options: Any
+) -> Measurement:
+    """dv.measure on the shared engine; settings of the adversary may follow the roles."""
+    return measure(
+        opened(table),
+        quasi_identifiers=quasi_identifiers,
+        sensitive=sensitive,
+        **with_adversary(options),
+    )
 
 
 def table_of(given: Sequence[Mapping[str, int]]) -> pa.Table:
     """Counts as rows: class number `q`, value `s`."""
-    pairs = [(number, value) for number, members in enumerate(given) for value, n in members.items() for _ in range(n)]
+    pairs = [
+        (number, value)
+        for number, members in enumerate(given)
+        for value, n in members.items()
+        for _ in range(n)
+    ]
     return pa.table({"q": pa.array([q for q, _ in pairs], pa.int64()), "s": [s for _, s in pairs]})
 
 
 def contingency_of(given: Sequence[Mapping[str, int]]) -> Contingency:
-    """Counts without any rows; tests/count checks that counting the rows gives the same."""
+    """Counts without any rows; tests/counting checks that counting the rows gives the same."""
     values = sorted({value for members in given for value in members})
-    cells = [(number, values.index(value), n) for number, members in enumerate(given) for value, n in members.items()]
+    cells = [
+        (number, values.index(value), n)
+        for number, members in enumerate(given)
+        for value, n in members.items()
+    ]
     class_index, codes, mass = (np.array(column) for column in zip(*cells, strict=True))
     total = int(mass.sum())
     return Contingency(
@@ -91,7 +115,11 @@ def contingency_of(given: Sequence[Mapping[str, int]]) -> Contingency:
         sizes=np.array([sum(members.values()) for members in given]),
         cells={
             "s": build_cells(
-                Domain("s", pa.array(values), "text"), class_index, codes, mass.astype(float), classes=len(given)
+                Domain("s", pa.array(values), "text"),
+                class_index,
+                codes,
+                mass.astype(float),
+                classes=len(given),
             )
         },
         rows=total,
@@ -109,8 +137,10 @@ def belief_of(
     """The belief about s, with the table's own marginal as the prior unless one is given."""
     cells = counted.cells["s"]
     weights = cells.marginal if prior is None else np.array(prior, dtype=float)
-    ground = Ground("ordered" if distance == "ordered" else "equal")
-    return Belief(cells, PriorBelief("table", weights[None, :]), ground, np.arange(len(counted)), recursive_l)
+    ground = GroundDistance("ordered" if distance == "ordered" else "equal")
+    return Belief(
+        cells, PriorBelief("table", weights[None, :]), ground, np.arange(len(counted)), recursive_l
+    )
 
 
 @dataclass(frozen=True)
@@ -145,11 +175,13 @@ def merged(counted: Contingency, into: Sequence[int]) -> Contingency:
     """Class number i becomes part of class into[i], on the counts alone."""
     names = sorted(set(into))
     codes = np.array([names.index(new) for new in into])
-    return counted.roll_up(coarser={"q": (codes, Domain("q", pa.array(names, pa.int64()), "number"))})
+    return counted.roll_up(
+        coarser={"q": (codes, Domain("q", pa.array(names, pa.int64()), "number"))}
+    )
 
 
 def merged_counts(given: Sequence[Mapping[str, int]], into: Sequence[int]) -> Counts:
-    """The same on the table as printed."""
+    """Class number i becomes part of class into[i], on the table as printed."""
     found: dict[int, dict[str, int]] = {new: {} for new in sorted(set(into))}
     for members, new in zip(given, into, strict=True):
         for value, n in members.items():

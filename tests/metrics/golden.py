@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""golden/table_metrics.json: every worked example of the three papers, recomputed exactly and independently of any implementation.
+"""golden/table_metrics.json: every worked example of the three papers, recomputed exactly and
+independently of any implementation.
 
 Each entry has inputs in one of a few forms; the functions here turn a form into measured tables.
 """
@@ -38,16 +39,23 @@ def counted(shares: Sequence[str], values: Sequence[str]) -> list[str]:
     """The smallest table with these shares."""
     fractions = [Fraction(share) for share in shares]
     size = math.lcm(*(fraction.denominator for fraction in fractions))
-    return [value for value, fraction in zip(values, fractions, strict=True) for _ in range(int(fraction * size))]
+    return [
+        value
+        for value, fraction in zip(values, fractions, strict=True)
+        for _ in range(int(fraction * size))
+    ]
 
 
 def names(inputs: dict[str, Any]) -> list[str]:
-    """The values of the attribute, where the paper names none as well."""
+    """The values of the attribute, with made-up names if the paper has none."""
     return list(inputs.get("values", [f"value {i}" for i in range(len(inputs["prior"]))]))
 
 
 def from_shares(inputs: dict[str, Any], **options: Any) -> Measurement:
-    """Classes as shares: `published` for one, `classes` for several. The prior is that of an original table with its shares."""
+    """Classes as shares: `published` for one, `classes` for several.
+
+    The prior is that of an original table with its shares.
+    """
     return _from_shares(json.dumps(inputs), json.dumps(options))
 
 
@@ -56,11 +64,21 @@ def _from_shares(inputs_text: str, options_text: str) -> Measurement:
     inputs, options = json.loads(inputs_text), json.loads(options_text)
     values = names(inputs)
     uniform = [f"1/{len(values)}"] * len(values)
-    classes = inputs.get("classes") or [uniform if inputs["published"] == "uniform" else inputs["published"]]
-    rows = [(number, value) for number, shares in enumerate(classes) for value in counted(shares, values)]
-    published = pa.table({"class": [number for number, _ in rows], "s": [value for _, value in rows]})
+    classes = inputs.get("classes") or [
+        uniform if inputs["published"] == "uniform" else inputs["published"]
+    ]
+    rows = [
+        (number, value)
+        for number, shares in enumerate(classes)
+        for value in counted(shares, values)
+    ]
+    published = pa.table(
+        {"class": [number for number, _ in rows], "s": [value for _, value in rows]}
+    )
     original = pa.table({"s": counted(inputs["prior"], values)})
-    return measured(published, quasi_identifiers="class", sensitive="s", original=original, **options)
+    return measured(
+        published, quasi_identifiers="class", sensitive="s", original=original, **options
+    )
 
 
 def from_rows(inputs: dict[str, Any]) -> Measurement:

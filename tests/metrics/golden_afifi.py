@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How each kind of golden entry of Afifi et al. 2018 is answered by divulge."""
+"""Answers of divulge for each kind of golden entry of Afifi et al. 2018."""
 
 from __future__ import annotations
 
@@ -32,16 +32,24 @@ def afifi_class(entry: Entry) -> float:
 
 
 def afifi_given_prior(entry: Entry) -> float:
-    """The worst class (Definitions 7 and 10), once more with the prior given as fractions instead of an original table."""
+    """The worst class (Definitions 7 and 10), once more with the prior given as fractions
+    instead of an original table.
+    """
     inputs = entry["inputs"]
     metric = "distribution_leakage" if entry["id"].endswith("LD") else "entropy_leakage"
     of_original = from_shares(inputs)[metric].value
     occurring = {value for shares in inputs["classes"] for value in counted(shares, names(inputs))}
     if occurring == set(names(inputs)):
         given = dict(zip(names(inputs), inputs["prior"], strict=True))
-        rows = [(c, value) for c, shares in enumerate(inputs["classes"]) for value in counted(shares, names(inputs))]
+        rows = [
+            (c, value)
+            for c, shares in enumerate(inputs["classes"])
+            for value in counted(shares, names(inputs))
+        ]
         published = pa.table({"class": [c for c, _ in rows], "s": [value for _, value in rows]})
-        of_given = measured(published, quasi_identifiers="class", sensitive="s", prior=given)[metric].value
+        of_given = measured(published, quasi_identifiers="class", sensitive="s", prior=given)[
+            metric
+        ].value
         assert of_given == pytest.approx(of_original, abs=1e-12)
     return of_original
 
@@ -54,14 +62,20 @@ def afifi_hierarchical(entry: Entry) -> float:
 def afifi_table_3(entry: Entry) -> float:
     """0.278-closeness of Table 3: the worst of its three classes."""
     assert entry["inputs"] == {"tree": "as above, inside distance 1/4"}
-    classes = [other for other in ENTRIES if re.fullmatch(r"000\.table3\.disease\.C\d\.EMD_hier_1_4", other["id"])]
+    classes = [
+        other
+        for other in ENTRIES
+        if re.fullmatch(r"000\.table3\.disease\.C\d\.EMD_hier_1_4", other["id"])
+    ]
     assert len(classes) == 3
     inputs = classes[0]["inputs"] | {"classes": [other["inputs"]["published"] for other in classes]}
     return from_shares(inputs, taxonomies={"s": taxonomy(4)})["t_closeness"].value
 
 
 def theorem_1(entry: Entry) -> float:
-    """Against a uniform class L_D is sigma sqrt(m), with the population's sigma, and L_E is log2 m - H(a)."""
+    """Against a uniform class L_D is sigma sqrt(m), with the population's sigma, and L_E is log2
+    m - H(a).
+    """
     inputs = entry["inputs"]
     metric = "entropy_leakage" if entry["id"].endswith("LE") else "distribution_leakage"
     return from_shares(inputs)[metric].value
@@ -91,9 +105,13 @@ def entropy_distance(entry: Entry) -> float:
 def midpoint(entry: Entry) -> float:
     """Both ends leak nothing, their midpoint does: L_E is not convex."""
     inputs = entry["inputs"]
-    ends = [from_shares({"prior": inputs["prior"], "published": inputs[end]}) for end in ("x1", "x2")]
+    ends = [
+        from_shares({"prior": inputs["prior"], "published": inputs[end]}) for end in ("x1", "x2")
+    ]
     assert [end["entropy_leakage"].value for end in ends] == pytest.approx([0, 0], abs=1e-12)
-    return from_shares({"prior": inputs["prior"], "published": inputs["mid"]})["entropy_leakage"].value
+    return from_shares({"prior": inputs["prior"], "published": inputs["mid"]})[
+        "entropy_leakage"
+    ].value
 
 
 def merging_leaks_more(entry: Entry) -> float:

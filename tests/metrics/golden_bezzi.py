@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How each kind of golden entry of Bezzi 2010 is answered by divulge."""
+"""Answers of divulge for each kind of golden entry of Bezzi 2010."""
 
 from __future__ import annotations
 
@@ -13,7 +13,12 @@ from divulge.metrics import Measurement
 from tests.metrics.drawn import measured
 from tests.metrics.golden import Entry, bits, from_rows
 
-ONE_SYMBOL = {"I1": "surprise", "I2": "specific_information", "I3": "averaged_information", "I4": "set_information"}
+ONE_SYMBOL = {
+    "I1": "surprise",
+    "I2": "specific_information",
+    "I3": "averaged_information",
+    "I4": "set_information",
+}
 
 
 def of_class(found: Measurement, name: str, key: str, attribute: str | None = "x") -> float:
@@ -32,20 +37,31 @@ def bezzi_table(entry: Entry) -> float:
     kind = entry["id"].rpartition(".")[2]
     if kind == "H":
         return bits(found["l_max"].value)
-    metric = {"MI": "mutual_information", "lmax": "l_max", "t": "surprise", "l": "entropy_l_diversity"}
+    metric = {
+        "MI": "mutual_information",
+        "lmax": "l_max",
+        "t": "surprise",
+        "l": "entropy_l_diversity",
+    }
     return found[metric[kind]].value
 
 
 def heights(entry: Entry) -> pa.Table:
     tall = entry["inputs"]["heights"]
     return pa.table(
-        {"height": tall, "range": [height // 10 for height in tall], "w": entry["inputs"].get("W", ["N"] * len(tall))}
+        {
+            "height": tall,
+            "range": [height // 10 for height in tall],
+            "w": entry["inputs"].get("W", ["N"] * len(tall)),
+        }
     )
 
 
 def information_of_heights(entry: Entry) -> float:
-    """Eq. 4: the original quasi-identifiers tell no less than the generalized ones."""
-    fine, coarse = (measured(heights(entry), quasi_identifiers=qi, sensitive="w") for qi in ("height", "range"))
+    """Eq. 4: the original quasi-identifiers reveal no less than the generalized ones."""
+    fine, coarse = (
+        measured(heights(entry), quasi_identifiers=qi, sensitive="w") for qi in ("height", "range")
+    )
     assert fine["mutual_information"].value >= coarse["mutual_information"].value
     return fine["mutual_information"].value
 
@@ -59,13 +75,20 @@ def entropy_of_heights(entry: Entry) -> float:
 
 
 def record_identity(entry: Entry) -> float:
-    """Eqs. 5 and 6 with X the record; the same when the name is taken as an attribute that nobody shares."""
+    """Eqs. 5 and 6 with X the record.
+
+    The result is equal if the name is an attribute that nobody shares.
+    """
     found = from_rows(entry["inputs"])
     if entry["id"] == "001.ex.k":
-        assert found["entropy_l_diversity"].value == pytest.approx(found.identity["k_anonymity"].value)
+        assert found["entropy_l_diversity"].value == pytest.approx(
+            found.identity["k_anonymity"].value
+        )
         return found.identity["k_anonymity"].value
     if entry["id"] == "001.ex.IXX":
-        assert found["mutual_information"].value == pytest.approx(found.identity["mutual_information"].value)
+        assert found["mutual_information"].value == pytest.approx(
+            found.identity["mutual_information"].value
+        )
         return found.identity["mutual_information"].value
     key = entry["id"].rpartition(".")[2]
     own = of_class(found, "specific_information", key, attribute=None)
@@ -81,15 +104,22 @@ def l_of_t_is_only_a_budget(entry: Entry) -> float:
 
 
 def bits_table(function: Callable[[int, int], int]) -> pa.Table:
-    """Two fair bits and what a function makes of them."""
+    """Two fair bits and a function of them."""
     pairs = [(x1, x2) for x1 in (0, 1) for x2 in (0, 1)]
     return pa.table(
-        {"x1": [x1 for x1, _ in pairs], "x2": [x2 for _, x2 in pairs], "y": [str(function(x1, x2)) for x1, x2 in pairs]}
+        {
+            "x1": [x1 for x1, _ in pairs],
+            "x2": [x2 for _, x2 in pairs],
+            "y": [str(function(x1, x2)) for x1, x2 in pairs],
+        }
     )
 
 
 def chain_rule(entry: Entry) -> float:
-    """I((1,0), Y) for Y = x1 AND x2, beside I(x1=1, Y) + I(x2=0, Y | x1=1), which is what the chain rule over x would make of it."""
+    """I((1,0), Y) for Y = x1 AND x2, and I(x1=1, Y) + I(x2=0, Y | x1=1).
+
+    The chain rule over x would make them equal.
+    """
     name = ONE_SYMBOL[entry["id"].split(".")[3]]
     table = bits_table(lambda x1, x2: x1 & x2)
     full = measured(table, quasi_identifiers=["x1", "x2"], sensitive="y")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How each kind of golden entry of Bkakria et al. 2021 is answered by divulge."""
+"""Answers of divulge for each kind of golden entry of Bkakria et al. 2021."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ BKAKRIA = {
 
 
 def bkakria_case(entry: Entry) -> float:
-    """The cases of Tables 3 to 5. Where X is the person (Id), identity metrics must give what the attribute's metrics give."""
+    """The cases of Tables 3 to 5.
+
+    If X is the person (Id), identity metrics must equal the attribute's metrics.
+    """
     found = from_rows(entry["inputs"])
     kind = entry["id"].rpartition(".")[2]
     scores = found.sensitive["x"]
@@ -74,9 +77,11 @@ def independence(entry: Entry) -> float:
 
 
 def hiv(entry: Entry) -> float:
-    """Signed, the variation of the group is below 0: the group is more uncertain than everybody."""
+    """Signed, the variation of the group is below 0: it is more uncertain than the table."""
     everybody, group = float(entry["inputs"]["p_global"]), float(entry["inputs"]["p_group"])
     ill = ["yes"] * round(group * 100) + ["no"] * round((1 - group) * 100)
     table = pa.table({"q": [0] * 100, "hiv": ill})
-    found = measured(table, quasi_identifiers="q", sensitive="hiv", prior={"yes": everybody, "no": 1 - everybody})
+    found = measured(
+        table, quasi_identifiers="q", sensitive="hiv", prior={"yes": everybody, "no": 1 - everybody}
+    )
     return float(found.per_class("specific_information", "hiv")[0])

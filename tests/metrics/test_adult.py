@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adult end to end: Bezzi's Section 4 and Afifi's Section 6 on 30,162 rows, and a recomputation in pandas for the rest.
+"""Adult end to end: Bezzi's Section 4 and Afifi's Section 6 on 30,162 rows, and a recomputation in
+pandas for the rest.
 
-Golden values are from golden/table_metrics.md (errata included); what no paper prints is computed here a second time, in pandas and plain
-Python, without our code.
+Golden values are from golden/table_metrics.md (errata included); what no paper prints is computed
+here a second time, in pandas and plain Python, without our code.
 """
 
 from __future__ import annotations
@@ -43,13 +44,16 @@ def test_dropping_nulls_leaves_the_papers_rows(people: pa.Table) -> None:
     assert people.num_rows == 30162
     every = [name for name in adult().column_names if name not in ("age", "income")]
     found = dv.measure(
-        adult(), quasi_identifiers=[*every, "age"], sensitive="income", adversary=dv.Adversary(nulls="drop")
+        adult(),
+        quasi_identifiers=[*every, "age"],
+        sensitive="income",
+        adversary=dv.Adversary(nulls="drop"),
     )
     assert found.rows == 30162
     assert "2399 of 32561 rows were left out because of nulls" in found.notes
 
 
-# --- Bezzi 2010, Section 4: age, sensitive is the marital status ---------------------------------------------------------------
+# --- Bezzi 2010, Section 4: age, sensitive is the marital status ----------------------------------
 
 
 def bezzi(table: pa.Table, keys: Any) -> Measurement:
@@ -59,18 +63,27 @@ def bezzi(table: pa.Table, keys: Any) -> Measurement:
 
 def test_entropies_and_the_largest_l(people: pa.Table) -> None:
     found = dv.measure(people, quasi_identifiers="age", sensitive=["marital-status", "income"])
-    marital, income = (found.sensitive[name]["l_max"].value for name in ("marital-status", "income"))
+    marital, income = (
+        found.sensitive[name]["l_max"].value for name in ("marital-status", "income")
+    )
     assert log2(marital) == pytest.approx(1.8197, abs=5e-5)  # printed 1.85, an erratum
     assert marital == pytest.approx(3.53, abs=5e-3)
     assert log2(income) == pytest.approx(0.8096, abs=5e-5)
     assert l_of_t(log2(marital), 0.55) == pytest.approx(2.411, abs=5e-4)  # printed 2.42, an erratum
-    with_nulls = dv.measure(adult(), quasi_identifiers="age", sensitive=["marital-status", "income"])
-    assert log2(with_nulls.sensitive["marital-status"]["l_max"].value) == pytest.approx(1.8336, abs=5e-5)
+    with_nulls = dv.measure(
+        adult(), quasi_identifiers="age", sensitive=["marital-status", "income"]
+    )
+    assert log2(with_nulls.sensitive["marital-status"]["l_max"].value) == pytest.approx(
+        1.8336, abs=5e-5
+    )
     assert log2(with_nulls.sensitive["income"]["l_max"].value) == pytest.approx(0.7964, abs=5e-5)
 
 
-def test_information_of_age_and_what_generalization_loses(people: pa.Table) -> None:
-    """Four quasi-identifiers tell I(X;W); A2 (50 years) leaves .09 of it, a loss of 88 %; age by itself .3357."""
+def test_information_of_age_and_its_loss_by_generalization(people: pa.Table) -> None:
+    """Four quasi-identifiers tell I(X;W); A2 (50 years) leaves .09 of it, a loss of 88 %.
+
+    Age by itself .3357.
+    """
     original = bezzi(people, ["age", "sex", "race", "education"])["mutual_information"].value
     halves = bezzi(in_ranges(people, 50), "range")["mutual_information"].value
     assert halves == pytest.approx(0.09, abs=5e-3)
@@ -78,13 +91,18 @@ def test_information_of_age_and_what_generalization_loses(people: pa.Table) -> N
     age = bezzi(people, "age")["mutual_information"].value
     assert age == pytest.approx(0.3357, abs=5e-5)
     assert 1 - age / original == pytest.approx(0.556, abs=5e-4)
-    with_occupation = bezzi(people, ["age", "sex", "race", "education", "occupation"])["mutual_information"].value
+    with_occupation = bezzi(people, ["age", "sex", "race", "education", "occupation"])[
+        "mutual_information"
+    ].value
     assert with_occupation == pytest.approx(1.0958, abs=5e-5)
     assert 1 - halves / with_occupation == pytest.approx(0.92, abs=5e-3)
 
 
 def test_halves_keep_both_conditions_and_quarters_only_the_averages(people: pa.Table) -> None:
-    """A2 keeps t = .55 and l = 2.7 in every class; of A1, [0,25) and [75,100) break t and [0,25) breaks l."""
+    """A2 keeps t = .55 and l = 2.7 in every class.
+
+    Of A1, [0,25) and [75,100) break t and [0,25) breaks l.
+    """
     halves = bezzi(in_ranges(people, 50), "range")
     told = conditions_of(halves, "marital-status", t=0.55, l_value=2.7)
     assert (told.necessary, told.sufficient) == (True, True)
@@ -93,23 +111,38 @@ def test_halves_keep_both_conditions_and_quarters_only_the_averages(people: pa.T
     assert (told.necessary, told.classes_breaking_t, told.classes_breaking_l) == (True, 2, 1)
     assert told.average_hides_classes
     assert [quarters.contingency.class_key(i)["range"] for i in range(4)] == [0, 25, 50, 75]
-    assert (quarters.per_class("surprise", "marital-status") > 0.55).tolist() == [True, False, False, True]
-    assert (quarters.per_class("entropy_l_diversity", "marital-status") < 2.7).tolist() == [True, False, False, False]
+    assert (quarters.per_class("surprise", "marital-status") > 0.55).tolist() == [
+        True,
+        False,
+        False,
+        True,
+    ]
+    assert (quarters.per_class("entropy_l_diversity", "marital-status") < 2.7).tolist() == [
+        True,
+        False,
+        False,
+        False,
+    ]
 
 
-# --- Afifi et al. 2018, Section 6 ----------------------------------------------------------------------------------------------
+# --- Afifi et al. 2018, Section 6 -----------------------------------------------------------------
 
 
 def test_shares_of_occupations(people: pa.Table) -> None:
-    """The paper's tenth occupation has .1339 as printed; its eighth .1065, printed .1077 (not reproduced)."""
-    belief = dv.measure(people, quasi_identifiers="sex", sensitive="occupation").beliefs["occupation"]
+    """The paper's tenth occupation has .1339 as printed.
+
+    Its eighth .1065, printed .1077 (not reproduced).
+    """
+    belief = dv.measure(people, quasi_identifiers="sex", sensitive="occupation").beliefs[
+        "occupation"
+    ]
     shares = dict(zip(belief.cells.domain.labels, belief.prior.shares[0], strict=True))
     assert len(shares) == 14
     assert shares["Other-service"] == pytest.approx(3212 / 30162)
     assert round(shares["Prof-specialty"], 4) == 0.1339
 
 
-# --- Everything a second time, without our code --------------------------------------------------------------------------------
+# --- Everything a second time, without our code ---------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +158,10 @@ def test_identity_against_pandas(people: pa.Table, seven: Measurement) -> None:
     assert value["classes"] == len(sizes)
     assert value["k_anonymity"] == sizes.min() == 1
     assert value["uniques"] == (sizes == 1).sum()
-    assert (value["largest_class_size"], value["median_class_size"]) == (sizes.max(), sizes.median())
+    assert (value["largest_class_size"], value["median_class_size"]) == (
+        sizes.max(),
+        sizes.median(),
+    )
     assert value["mean_class_size"] == pytest.approx(sizes.mean())
     information = float((sizes / n * np.log2(n / sizes)).sum())
     assert value["mutual_information"] == pytest.approx(information)
@@ -140,12 +176,17 @@ def test_every_metric_against_the_oracle(people: pa.Table) -> None:
     rows = table.select([*keys, "occupation", "hours-per-week"]).to_pylist()
     found = dv.measure(table, quasi_identifiers=keys, sensitive=["occupation", "hours-per-week"])
     members = oracle.group(rows, keys)
-    for attribute, distance in (("occupation", oracle.equal_distance), ("hours-per-week", oracle.ordered_distance)):
+    for attribute, distance in (
+        ("occupation", oracle.equal_distance),
+        ("hours-per-week", oracle.ordered_distance),
+    ):
         counted = [Counter(row[attribute] for row in class_) for class_ in members]
         for name, (of_table, of_classes) in oracle.sensitive(counted, distance=distance).items():
             assert found.sensitive[attribute][name].value == pytest.approx(of_table, abs=1e-9), name
             if of_classes is not None:
-                assert found.per_class(name, attribute).tolist() == pytest.approx(of_classes, abs=1e-9), name
+                assert found.per_class(name, attribute).tolist() == pytest.approx(
+                    of_classes, abs=1e-9
+                ), name
     for name, (of_table, _) in oracle.identity(rows, keys).items():
         assert found.identity[name].value == pytest.approx(of_table, abs=1e-9), name
 
@@ -170,8 +211,10 @@ def test_leakage_against_pandas(people: pa.Table, seven: Measurement) -> None:
     assert value["alpha"] == x.max()
 
 
-def test_the_number_that_a_peer_finds() -> None:
-    """The t = 0.759190 for six quasi-identifiers and the income of all 32,561 rows: pycanon's, and that of a plain SQL query."""
+def test_t_closeness_agrees_with_pycanon_and_plain_sql() -> None:
+    """The t = 0.759190 for six quasi-identifiers and the income of all 32,561 rows: pycanon's,
+    and that of a plain SQL query.
+    """
     keys = ["age", "education", "marital-status", "occupation", "sex", "native-country"]
     found = dv.measure(adult().to_pandas().fillna("?"), quasi_identifiers=keys, sensitive="income")
     assert found["t_closeness"].value == pytest.approx(0.759190, abs=5e-7)

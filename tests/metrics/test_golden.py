@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every entry of golden/table_metrics.json, through the public API.
 
-Entries are taken by the pattern of their id; an entry that no pattern takes, or that two take, fails.
+Entries are assigned by the pattern of their id. An entry with no pattern, or with two, fails.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from tests.metrics import golden_bezzi as bezzi
 from tests.metrics import golden_bkakria as bkakria
 from tests.metrics.golden import ENTRIES, Entry
 
-# Entries that another part of divulge answers for: id pattern to the reason. There is none at present: what the papers do
-# with optimal cut points and with groupings is not in this file of worked examples.
+# Entries that another part of divulge covers: id pattern to the reason. There is none at present.
+# Optimal cut points and groupings of the papers are not in this file of worked examples.
 ELSEWHERE: dict[str, str] = {}
 
 TESTED: dict[str, Callable[[Entry], float]] = {
@@ -78,7 +78,7 @@ def test_entry(entry: Entry) -> None:
 
 
 def printed_as_the_verdict_says(ours: float, entry: Entry) -> None:
-    """Beside what the paper prints: equal to its digits, equal if cut off, or an erratum."""
+    """Compared with the printed number: equal to its digits, equal if truncated, or an erratum."""
     text = entry["printed"]
     if not re.fullmatch(r"[\d.]+", text):
         root = re.fullmatch(r"sqrt\((\d+)\)/(\d+)", text)
@@ -88,6 +88,8 @@ def printed_as_the_verdict_says(ours: float, entry: Entry) -> None:
     unit = 10 ** -len(text.partition(".")[2])
     rounded = abs(ours - float(text)) <= unit / 2 + 1e-9
     cut_off = math.floor(ours / unit + 1e-9) * unit == pytest.approx(float(text), abs=1e-9)
-    assert {"match": rounded, "match-if-truncated": cut_off and not rounded, "differs": not rounded and not cut_off}[
-        entry["verdict"]
-    ]
+    assert {
+        "match": rounded,
+        "match-if-truncated": cut_off and not rounded,
+        "differs": not rounded and not cut_off,
+    }[entry["verdict"]]

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which metrics order classes alike: against scipy's Spearman on one row per person, and hand counts."""
+"""Metrics that order classes alike, compared with scipy's Spearman on one row per person.
+
+Other tests compare with hand counts.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,9 @@ from tests.helpers import run_cli
 def people(seed: int = 0) -> pd.DataFrame:
     draw = np.random.default_rng(seed)
     disease = draw.choice(["flu", "cold", "hiv", "asthma"], size=120, p=[0.5, 0.3, 0.15, 0.05])
-    return pd.DataFrame({"age": draw.integers(0, 12, 120), "sex": draw.choice(["f", "m"], 120), "disease": disease})
+    return pd.DataFrame(
+        {"age": draw.integers(0, 12, 120), "sex": draw.choice(["f", "m"], 120), "disease": disease}
+    )
 
 
 @pytest.fixture(scope="module")
@@ -26,8 +31,11 @@ def measured() -> dv.Measurement:
 
 
 @pytest.mark.parametrize("weigh", ["people", "classes"])
-def test_correlations_are_those_of_one_row_per_person_or_class(measured: dv.Measurement, weigh: Any) -> None:
-    from scipy.stats import spearmanr  # takes a second, which every process would spend that only looks for tests
+def test_correlations_are_those_of_one_row_per_person_or_class(
+    measured: dv.Measurement, weigh: Any
+) -> None:
+    # takes a second, which every process would spend that only looks for tests
+    from scipy.stats import spearmanr
 
     found = measured.independence(weigh=weigh)
     sizes = measured.contingency.sizes
@@ -43,23 +51,36 @@ def test_correlations_are_those_of_one_row_per_person_or_class(measured: dv.Meas
         ("surprise", "l_diversity"),
         ("l_diversity", "identity.k_anonymity"),
     ]:
-        expected = spearmanr(np.repeat(numbers[one].round(9), repeats), np.repeat(numbers[other].round(9), repeats))
+        expected = spearmanr(
+            np.repeat(numbers[one].round(9), repeats), np.repeat(numbers[other].round(9), repeats)
+        )
         assert found.between(one, other) == pytest.approx(expected.statistic, abs=1e-9)
     assert found.two_leakages == found.between("distribution_leakage", "entropy_leakage")
 
 
-def test_metrics_of_one_order_stand_together(measured: dv.Measurement) -> None:
+def test_metrics_with_equal_orders_are_grouped(measured: dv.Measurement) -> None:
     orders = measured.independence().orders
     sharing = {name: order for order in orders for name in order.metrics}
-    # 2^-H, 2^H and H - H(class) are the same order of H; everything about identity here is a function of the size of the class.
-    assert sharing["entropy_l_risk"] is sharing["entropy_l_diversity"] is sharing["maximum_information_leakage"]
-    assert sharing["identity.k_anonymity"] is sharing["identity.itpr"] is sharing["identity.prosecutor_risk"]
+    # 2^-H, 2^H and H - H(class) are the same order of H; everything about identity here is a
+    # function of the size of the class.
+    assert (
+        sharing["entropy_l_risk"]
+        is sharing["entropy_l_diversity"]
+        is sharing["maximum_information_leakage"]
+    )
+    assert (
+        sharing["identity.k_anonymity"]
+        is sharing["identity.itpr"]
+        is sharing["identity.prosecutor_risk"]
+    )
     assert sharing["surprise"] is not sharing["entropy_l_diversity"]
     far = [float(order.independence or 0) for order in orders]
     assert far == sorted(far, reverse=True)
     for order in orders:
         others = [
-            abs(measured.independence().between(order.name, other.name)) for other in orders if other is not order
+            abs(measured.independence().between(order.name, other.name))
+            for other in orders
+            if other is not order
         ]
         assert order.correlation is not None
         assert abs(order.correlation) == pytest.approx(max(others))
@@ -67,7 +88,8 @@ def test_metrics_of_one_order_stand_together(measured: dv.Measurement) -> None:
 
 
 def test_a_metric_without_differences_has_no_order() -> None:
-    # Three classes of two people with both values each: nothing about the disease differs, nor the sizes.
+    # Three classes of two people with both values each: nothing about the disease differs, nor the
+    # sizes.
     table = pd.DataFrame({"zip": [1, 1, 2, 2, 3, 3, 4], "disease": ["flu", "cold"] * 3 + ["flu"]})
     found = dv.measure(table.head(6), quasi_identifiers="zip", sensitive="disease").independence()
     assert (found.names, found.orders, found.two_leakages) == ((), (), None)
@@ -81,9 +103,17 @@ def test_a_metric_without_differences_has_no_order() -> None:
     assert dv.measure(table, quasi_identifiers="zip").independence().names[0] == "k_anonymity"
 
 
-def test_the_command_and_the_picture_tell_the_same(measured: dv.Measurement, tmp_path: Any) -> None:
+def test_the_command_and_the_chart_agree(measured: dv.Measurement, tmp_path: Any) -> None:
     people().to_csv(tmp_path / "t.csv", index=False)
-    words = ("measure", str(tmp_path / "t.csv"), "--qi", "age,sex", "--sensitive", "disease", "--independence")
+    words = (
+        "measure",
+        str(tmp_path / "t.csv"),
+        "--qi",
+        "age,sex",
+        "--sensitive",
+        "disease",
+        "--independence",
+    )
     (told,) = run_cli(*words, "--json").json()["independence"]
     found = measured.independence()
     assert told["metrics"] == list(found.names)
@@ -95,6 +125,8 @@ def test_the_command_and_the_picture_tell_the_same(measured: dv.Measurement, tmp
     }
     assert "Which metrics say the same about disease" in run_cli(*words).out
     (rows,) = found.chart().to_dict()["datasets"].values()
-    shown = {(row["one"].split(" ")[0], row["other"].split(" ")[0]): row["correlation"] for row in rows}
+    shown = {
+        (row["one"].split(" ")[0], row["other"].split(" ")[0]): row["correlation"] for row in rows
+    }
     assert len(shown) == len(found.orders) ** 2
     assert shown["surprise", "surprise"] == pytest.approx(1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A metric knows itself: one that is only put into METRICS is measured, checked, ranked, searched by and shown."""
+"""A new entry of METRICS is measured, checked, ranked, searched by and shown without other code."""
 
 from __future__ import annotations
 
@@ -12,15 +12,21 @@ import pyarrow.csv
 import pytest
 
 import divulge as dv
+from divulge.adversary import Belief
 from divulge.arrays import Floats
-from divulge.belief import Belief
 from divulge.metrics import IDENTITY, METRICS, Identity, Metric
 from divulge.metrics.catalogue import SENSITIVE
 from divulge.policy import Policy
 from tests.helpers import run_cli
 
 # Zip 1: a a a b; zip 2: a b. Everybody has one sex.
-PEOPLE = pa.table({"zip": ["1", "1", "1", "1", "2", "2"], "sex": ["f"] * 6, "disease": ["a", "a", "a", "b", "a", "b"]})
+PEOPLE = pa.table(
+    {
+        "zip": ["1", "1", "1", "1", "2", "2"],
+        "sex": ["f"] * 6,
+        "disease": ["a", "a", "a", "b", "a", "b"],
+    }
+)
 
 
 def share_of_rarest(belief: Belief) -> Floats:
@@ -60,8 +66,12 @@ CROWD = Metric[Identity](
 
 @pytest.fixture(autouse=True)
 def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if both had been written into the catalogue."""
-    longer = {"IDENTITY": (*IDENTITY, CROWD), "SENSITIVE": (*SENSITIVE, RAREST), "METRICS": (*METRICS, CROWD, RAREST)}
+    """Register both metrics as if they were in the catalogue."""
+    longer = {
+        "IDENTITY": (*IDENTITY, CROWD),
+        "SENSITIVE": (*SENSITIVE, RAREST),
+        "METRICS": (*METRICS, CROWD, RAREST),
+    }
     known = {"IDENTITY": IDENTITY, "SENSITIVE": SENSITIVE, "METRICS": METRICS}
     for module in [module for name, module in sys.modules.items() if name.startswith("divulge.")]:
         for name, old in known.items():
@@ -91,23 +101,32 @@ def test_checked(tmp_path: Path) -> None:
 
 
 def test_ranked() -> None:
-    """Sex puts 4:2 into one class; small sets come from cubes, all columns together from refined classes."""
+    """Sex puts 4:2 into one class.
+
+    Small sets come from cubes, all columns together from refined classes.
+    """
     found = dv.rank(PEOPLE, quasi_identifiers=["zip", "sex"], sensitive="disease")
     numbers = {item.columns: item for item in (*found.combinations, found.everything)}
-    rarest = {columns: item.sensitive["disease"]["rarest_share"] for columns, item in numbers.items()}
+    rarest = {
+        columns: item.sensitive["disease"]["rarest_share"] for columns, item in numbers.items()
+    }
     assert rarest == pytest.approx({("zip",): 1 / 2, ("sex",): 1 / 3, ("zip", "sex"): 1 / 2})
     assert found.everything.sensitive["disease"]["rarest_share"] == pytest.approx(1 / 2)
     crowd = {columns: item.identity["crowd"] for columns, item in numbers.items()}
     assert crowd == pytest.approx({("zip",): 2 / 3, ("sex",): 1.0, ("zip", "sex"): 2 / 3})
     grown = dv.growing(PEOPLE, quasi_identifiers=["sex", "zip"], sensitive="disease")
-    assert [step.sensitive["disease"]["rarest_share"] for step in grown.steps] == pytest.approx([1 / 3, 1 / 2])
+    assert [step.sensitive["disease"]["rarest_share"] for step in grown.steps] == pytest.approx(
+        [1 / 3, 1 / 2]
+    )
 
 
 @pytest.mark.parametrize("method", ["full-domain", "mondrian"])
 def test_searched_by(method: Literal["full-domain", "mondrian"]) -> None:
     """Only all six together have at most 0.4 of their rarest value: 2 of 6."""
     policy = Policy.from_document({"promises": {"rarest_share": 0.4}})
-    release = dv.generalize(PEOPLE, policy=policy, quasi_identifiers="zip", sensitive="disease", method=method)
+    release = dv.generalize(
+        PEOPLE, policy=policy, quasi_identifiers="zip", sensitive="disease", method=method
+    )
     assert release.after["rarest_share"].value == pytest.approx(1 / 3)
     assert len(set(release.tables()["table"].column("zip").to_pylist())) == 1
 
@@ -117,10 +136,15 @@ def test_shown(tmp_path: Path) -> None:
     path = str(tmp_path / "people.csv")
     pyarrow.csv.write_csv(PEOPLE, path)
     about = (path, "--qi", "zip,sex", "--sensitive", "disease")
-    assert run_cli("measure", *about, "--json").json()["sensitive"]["disease"]["rarest_share"] == 0.5
+    assert (
+        run_cli("measure", *about, "--json").json()["sensitive"]["disease"]["rarest_share"] == 0.5
+    )
     told = run_cli("measure", *about, "--by", "rarest_share").out
     assert "the share of the rarest value that occurs in a class" in told
-    assert run_cli("rank", *about, "--json").json()["everything"]["identity"]["crowd"] == pytest.approx(2 / 3)
-    assert "r" in run_cli("rank", *about).out.split()  # the heading "r disease", in one line or in two
+    assert run_cli("rank", *about, "--json").json()["everything"]["identity"][
+        "crowd"
+    ] == pytest.approx(2 / 3)
+    # the heading "r disease", in one line or in two
+    assert "r" in run_cli("rank", *about).out.split()
     listed = run_cli("metrics", "--json").json()["metrics"]
     assert {"rarest_share", "crowd"} <= {metric["name"] for metric in listed}

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""privattacks as a differential oracle of Bayes vulnerability: its own examples, its numbers on random tables, every set of columns.
+"""privattacks as a differential oracle of Bayes vulnerability.
 
-Its numbers are called re-identification (our identity) and attribute inference; both before publication and after, and one per record.
+The tests use its own examples, random tables and every set of columns. Its numbers are called
+re-identification (our identity) and attribute inference. Both exist before and after publication,
+and one per record.
 """
 
 from __future__ import annotations
@@ -16,12 +18,23 @@ from hypothesis import strategies as st
 import divulge as dv
 from tests.metrics.drawn import measured, opened
 
-privattacks = pytest.importorskip("privattacks", reason="privattacks is not installed (requirements-oracle.txt)")
+privattacks = pytest.importorskip(
+    "privattacks", reason="privattacks is not installed (requirements-oracle.txt)"
+)
 
 PEOPLE = pd.DataFrame(
     {
         "age": [20, 30, 30, 30, 30, 55, 55, 55],
-        "education": ["Master", "High School", "High School", "PhD", "PhD", "Bachelor", "Bachelor", "Bachelor"],
+        "education": [
+            "Master",
+            "High School",
+            "High School",
+            "PhD",
+            "PhD",
+            "Bachelor",
+            "Bachelor",
+            "Bachelor",
+        ],
         "income": ["low", "medium", "low", "medium", "medium", "high", "high", "medium"],
     }
 )
@@ -29,7 +42,18 @@ PEOPLE = pd.DataFrame(
 ILL = pd.DataFrame(
     {
         "age": [25] * 5 + [49] * 4 + [60],
-        "disease": ["heart", "asthma", "asthma", "asthma", "heart", "asthma", "asthma", "heart", "heart", "heart"],
+        "disease": [
+            "heart",
+            "asthma",
+            "asthma",
+            "asthma",
+            "heart",
+            "asthma",
+            "asthma",
+            "heart",
+            "heart",
+            "heart",
+        ],
     }
 )
 """The other one of its tests."""
@@ -85,9 +109,13 @@ def test_random_tables(frame: pd.DataFrame) -> None:
 
 
 def test_every_set_of_columns() -> None:
-    """What rank says of each combination; columns of its guide's table, printed there too."""
-    theirs = attack(PEOPLE).posterior_vulnerability("all", ["age", "education"], ["income"], combinations=[1, 2])
-    ranked = dv.rank(opened(PEOPLE), quasi_identifiers=["age", "education"], sensitive="income", up_to=2)
+    """The numbers of rank for each combination, on the table that is printed in its guide."""
+    theirs = attack(PEOPLE).posterior_vulnerability(
+        "all", ["age", "education"], ["income"], combinations=[1, 2]
+    )
+    ranked = dv.rank(
+        opened(PEOPLE), quasi_identifiers=["age", "education"], sensitive="income", up_to=2
+    )
     ours = {
         ",".join(item.columns): (
             item.identity["posterior_vulnerability"],
@@ -96,5 +124,11 @@ def test_every_set_of_columns() -> None:
         for item in (*ranked.combinations, ranked.everything)
     }
     rows = theirs.to_dict("records")
-    assert {row["qids"]: (float(row["posterior_reid"]), float(row["posterior_income"])) for row in rows} == ours
-    assert ours == {"age": (3 / 8, 3 / 4), "education": (1 / 2, 3 / 4), "age,education": (1 / 2, 3 / 4)}
+    assert {
+        row["qids"]: (float(row["posterior_reid"]), float(row["posterior_income"])) for row in rows
+    } == ours
+    assert ours == {
+        "age": (3 / 8, 3 / 4),
+        "education": (1 / 2, 3 / 4),
+        "age,education": (1 / 2, 3 / 4),
+    }

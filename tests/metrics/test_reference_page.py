@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of all metrics: the numbers of its example against hand counts, its formulas as browsers draw them."""
+"""The page of all metrics: its example against hand counts, its formulas as browsers draw them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ import pytest
 
 from divulge.cli.metrics import mathml
 from divulge.metrics import METRICS, Metric
+from divulge.output.formatting import number
 from divulge.policy import Promise
-from divulge.views.words import number
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "metrics.md").read_text(encoding="utf-8")
 
-# Eight people, H(X) = 3. Classes A x x y z, B x x, C y z: sizes 4, 2, 2; H(W) = 3/2, and 3/2, 0, 1 in the classes; population 8, 6, 4.
+# Eight people, H(X) = 3. Classes A x x y z, B x x, C y z: sizes 4, 2, 2; H(W) = 3/2, and 3/2, 0, 1
+# in the classes; population 8, 6, 4.
 WITHOUT_B = log2(3)  # two of each value
 WITHOUT_C = 2 / 3 * log2(3 / 2) + 1 / 3 * log2(6)  # x four times, y and z once
 BY_HAND = {
@@ -87,7 +88,7 @@ BY_HAND = {
 
 
 @pytest.mark.parametrize("name", [Promise.name_of(metric) for metric in METRICS])
-def test_the_example_is_told_as_counted_by_hand(name: str) -> None:
+def test_the_example_shows_the_numbers_counted_by_hand(name: str) -> None:
     section = PAGE.partition(f"\n### {name}\n")[2].partition("\n###")[0]
     assert f"In the example: **{number(BY_HAND[name])}**" in section
 
@@ -117,5 +118,8 @@ def test_fractions_roots_sums_and_scripts_are_drawn() -> None:
 
 def test_marks_of_a_class_are_as_long_as_its_number() -> None:
     section = PAGE.partition("\n### k_anonymity\n")[2].partition("\n###")[0]
-    widths = [int(width) for width in re.findall(r'<rect [^>]*?width="(\d+)"[^>]*class="(?:other|worst)"', section)]
+    widths = [
+        int(width)
+        for width in re.findall(r'<rect [^>]*?width="(\d+)"[^>]*class="(?:other|worst)"', section)
+    ]
     assert [width / max(widths) for width in widths] == [1, 1 / 2, 1 / 2]  # 4, 2 and 2 people

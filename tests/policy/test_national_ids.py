@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of states and banks: the same ones are right that python-stdnum, an independent library, calls right."""
+"""National ids and bank accounts, compared with python-stdnum, an independent library."""
 
 from __future__ import annotations
 
@@ -37,36 +37,42 @@ ORACLES = {
     "SIN": ("ca.sin", "ddddddddd"),
     "TFN": ("au.tfn", "ddddddddd"),
 }
-"""For each number its module of stdnum, and how one is drawn: a small letter stands for one of PLACES, others for themselves."""
+"""Module of stdnum and the form of a random number, for each number.
+
+A small letter means one of PLACES, others mean themselves.
+"""
 PLACES = {
-    "d": "0123456789", "l": "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "h": "0123456789ABCDEFHJKLMNPRSTUVWXY", "k": "0123456789K", "x": "0123456789X",
-    "m": [f"{month:02}" for month in range(1, 13)], "D": [f"{day:02}" for day in range(1, 29)], "y": [str(year) for year in range(40, 97)],
+    "d": "0123456789",
+    "l": "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+    "h": "0123456789ABCDEFHJKLMNPRSTUVWXY",
+    "k": "0123456789K",
+    "x": "0123456789X",
+    "m": [f"{month:02}" for month in range(1, 13)],
+    "D": [f"{day:02}" for day in range(1, 29)],
+    "y": [str(year) for year in range(40, 97)],
     "c": [f"{key:02}" for key in range(1, 98)],
-}  # fmt: skip
+}
 
 
 def drawn(form: str, draw: random.Random) -> str:
-    """A number in this form, its check digit right by luck alone."""
+    """Draw a number in this form, whose check digit is right only by chance."""
     if form == "ttttttttttt":  # one digit twice, another not at all
         digits = draw.sample("0123456789", 9)
         digits.insert(draw.randint(1, 9), digits[0])
         return "".join(digits) + draw.choice("0123456789")
     if form.startswith("rssmra"):
         day = draw.randint(1, 28)
-        return f"RSSMRA{draw.randint(40, 96)}A{day:02}F{draw.randint(100, 999)}{draw.choice(PLACES['l'])}"
+        return f"RSSMRA{draw.randint(40, 96)}A{day:02}F{draw.randint(100, 999)}{draw.choice(PLACES['l'])}"  # noqa: E501
     return "".join(draw.choice(PLACES.get(letter, [letter])) for letter in form)
 
 
 @pytest.mark.parametrize("form", national_ids.FORMS, ids=lambda form: form.country)
-def test_the_same_numbers_are_right_as_in_stdnum(form: national_ids.Form) -> None:
+def test_validity_agrees_with_stdnum(form: national_ids.Form) -> None:
     called = form.country.partition("(")[2].rstrip(")")
     if called == "NINO":  # stdnum has none; the examples of the British tax office
-        assert [form.fits(text) for text in ("AB 12 34 56 C", "QQ123456C", "AO123456C", "AB123456E")] == [
-            True,
-            False,
-            False,
-            False,
-        ]
+        assert [
+            form.fits(text) for text in ("AB 12 34 56 C", "QQ123456C", "AO123456C", "AB123456E")
+        ] == [True, False, False, False]
         return
     name, written = ORACLES[called]
     oracle = importlib.import_module(f"stdnum.{name}")
@@ -75,14 +81,18 @@ def test_the_same_numbers_are_right_as_in_stdnum(form: national_ids.Form) -> Non
     right = [text for text in tried if oracle.is_valid(text)]
     assert len(right) >= 5, "the test draws too few right ones"
     assert [text for text in right if not form.fits(text)] == []
-    # Of a Danish number the last digits tell the century, so that some are of days to come.
+    # The last digits of a Danish number determine the century, so that some are of future days.
     wrong = [text for text in tried if form.fits(text) and not oracle.is_valid(text)]
     assert len(wrong) <= (0.15 if name == "dk.cpr" else 0.01) * len(tried), wrong[:5]
 
 
 def test_accounts_and_cards() -> None:
     # The examples of ISO 13616 and of the networks' test pages.
-    for text in ("GB82 WEST 1234 5698 7654 32", "DE89370400440532013000", "FR1420041010050500013M02606"):
+    for text in (
+        "GB82 WEST 1234 5698 7654 32",
+        "DE89370400440532013000",
+        "FR1420041010050500013M02606",
+    ):
         assert national_ids.iban(text)
         assert not national_ids.iban(text[:-1] + ("0" if text[-1] != "0" else "1"))
     assert national_ids.payment_card("4111 1111 1111 1111")

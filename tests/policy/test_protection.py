@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Protections from text, from TOML and from Python: what is read, what is refused, and whom and what they choose in a counted table."""
+"""Protections from text, from TOML and from Python.
+
+What is read, what is rejected, and the people and values that are chosen in a counted table.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import divulge as dv
-from divulge.count import Counts
+from divulge.counting import Counts
 from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput
 from divulge.policy import Policy, Protection
@@ -27,14 +30,17 @@ PEOPLE = pa.table(
 
 
 def broken(protection: Protection, table: pa.Table = PEOPLE) -> dict[str, tuple[Any, int]]:
-    """Each promise with its value and the people of the classes that break it."""
+    """Return each requirement with its value and the people of the classes that violate it."""
     verdict = dv.check(
-        table, Policy(protections=[protection]), quasi_identifiers=["age", "job", "born"], sensitive="disease"
+        table,
+        Policy(protections=[protection]),
+        quasi_identifiers=["age", "job", "born"],
+        sensitive="disease",
     )
     return {outcome.text: (outcome.value, outcome.breaking_people) for outcome in verdict.outcomes}
 
 
-def test_text_toml_and_python_say_the_same() -> None:
+def test_text_toml_and_python_agree() -> None:
     table = {
         "where": {"age": ">= 65 and < 80", "job": ["judge", "clerk"]},
         "k_anonymity": 20,
@@ -42,9 +48,12 @@ def test_text_toml_and_python_say_the_same() -> None:
     }
     [read] = Policy.from_document({"protect": [table]}).protections
     made = Protection.make(
-        {"k_anonymity": 20, "l_diversity": 3}, where={"age": ">= 65 and < 80", "job": ["judge", "clerk"]}
+        {"k_anonymity": 20, "l_diversity": 3},
+        where={"age": ">= 65 and < 80", "job": ["judge", "clerk"]},
     )
-    text = "age >= 65 and age < 80 and job in ('judge', clerk): k_anonymity >= 20 and l_diversity = 3"
+    text = (
+        "age >= 65 and age < 80 and job in ('judge', clerk): k_anonymity >= 20 and l_diversity = 3"
+    )
     assert read == made == Protection.parse(text)
     assert made.who == "age >= 65 and < 80 and job = judge or clerk"
 
@@ -54,7 +63,10 @@ def test_names_and_values_with_signs() -> None:
         "\"job title\" = 'a: b and ''c''' AND x=1: recursive_c_l_diversity = 3,2 and k_anonymity 5"
     )
     assert parsed.where == {"job title": ("a: b and 'c'",), "x": ("1",)}
-    assert [promise.text for promise in parsed.promises] == ["recursive_c_l_diversity < 3 (l = 2)", "k_anonymity >= 5"]
+    assert [promise.text for promise in parsed.promises] == [
+        "recursive_c_l_diversity < 3 (l = 2)",
+        "k_anonymity >= 5",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -73,8 +85,8 @@ def test_names_and_values_with_signs() -> None:
         ("age > 75: entropy_leakage > 3", "can only be promised as entropy_leakage <= 3"),
         ("age > 75: k_anonymty >= 3", "did you mean 'k_anonymity'"),
     ],
-)  # fmt: skip
-def test_texts_that_are_refused(text: str, message: str) -> None:
+)
+def test_invalid_texts_raise_an_error(text: str, message: str) -> None:
     with pytest.raises(BadInput, match=message):
         Protection.parse(text)
 
@@ -89,50 +101,68 @@ def test_texts_that_are_refused(text: str, message: str) -> None:
         ([{"where": {"age": ">75"}, "k_anonymty": 5}], "did you mean 'k_anonymity'"),
         ([{"values": ["HIV"], "alpha": 0.5}], "of which attribute"),
     ],
-)  # fmt: skip
-def test_tables_that_are_refused(protect: Any, message: str) -> None:
+)
+def test_invalid_tables_raise_an_error(protect: Any, message: str) -> None:
     with pytest.raises(BadInput, match=re.escape(message)):
         Policy.from_document({"protect": protect}, origin="divulge.toml")
 
 
-def test_only_the_classes_of_the_chosen_are_held_to_their_promises() -> None:
-    """The judges of 75 are two, the clerk of 80 is alone; the three of 30 are not meant."""
+def test_protections_apply_only_to_classes_of_chosen_people() -> None:
+    """The judges of 75 are two, the clerk of 80 is unique; the three of 30 are not chosen."""
     who = "k_anonymity >= 3 for age >= 75"
     assert broken(Protection.make({"k_anonymity": 3}, where={"age": ">= 75"})) == {who: (1, 3)}
-    assert broken(Protection.make({"k_anonymity": 3}, where={"age": 75})) == {"k_anonymity >= 3 for age = 75": (2, 2)}
-    assert broken(Protection.make({"k_anonymity": 1}, where={"born": "<1950-01-01"})) == {
-        "k_anonymity >= 1 for born <1950-01-01": (1, 0)
+    assert broken(Protection.make({"k_anonymity": 3}, where={"age": 75})) == {
+        "k_anonymity >= 3 for age = 75": (2, 2)
+    }
+    assert broken(Protection.make({"k_anonymity": 2}, where={"born": "<1950-01-01"})) == {
+        "k_anonymity >= 2 for born <1950-01-01": (1, 1)
     }
     young = Protection.make({"k_anonymity": 3, "l_diversity": 3}, where={"age": "<40"})
-    assert broken(young) == {"k_anonymity >= 3 for age <40": (3, 0), "l_diversity >= 3 (disease) for age <40": (2, 3)}
+    assert broken(young) == {
+        "k_anonymity >= 3 for age <40": (3, 0),
+        "l_diversity >= 3 (disease) for age <40": (2, 3),
+    }
 
 
-def test_a_promise_about_identity_names_no_attribute() -> None:
-    """The one 80-year-old is alone; the pair of judges is no more than 75, whatever AND looks like."""
-    chosen = Protection.make({"k_anonymity": 3, "l_diversity": 2}, where={"age": ">= 76 AND < 90"}, attribute="disease")
+def test_a_requirement_about_identity_has_no_attribute() -> None:
+    """The one 80-year-old is unique.
+
+    The pair of judges, who are 75, are not chosen; AND may be written in capitals.
+    """
+    chosen = Protection.make(
+        {"k_anonymity": 3, "l_diversity": 2}, where={"age": ">= 76 AND < 90"}, attribute="disease"
+    )
     who = "for age >= 76 AND < 90"
-    assert broken(chosen) == {f"k_anonymity >= 3 {who}": (1, 1), f"l_diversity of disease >= 2 {who}": (1, 1)}
+    assert broken(chosen) == {
+        f"k_anonymity >= 3 {who}": (1, 1),
+        f"l_diversity of disease >= 2 {who}": (1, 1),
+    }
 
 
-def test_chosen_values_are_looked_at_against_all_others() -> None:
-    """1 of 6 has HIV; of the judges 1 of 2: (1/2 - 1/6) / (1/6) = 2. Cold and HIV: 3 of 6, and 2 of 3 of the young."""
+def test_chosen_values_are_compared_with_all_others() -> None:
+    """1 of 6 has HIV; of the judges 1 of 2: (1/2 - 1/6) / (1/6) = 2.
+
+    Cold and HIV: 3 of 6, and 2 of 3 of the young.
+    """
     hidden = Protection.parse("disease = HIV: basic_beta_likeness <= 1")
     assert broken(hidden) == {"basic_beta_likeness of disease = HIV <= 1": (pytest.approx(2), 2)}
     both = Protection.parse("disease in (HIV, cold) and age < 40: alpha <= 0.5")
-    assert broken(both) == {"alpha of disease = HIV, cold <= 0.5 for age < 40": (pytest.approx(2 / 3), 3)}
+    assert broken(both) == {
+        "alpha of disease = HIV, cold <= 0.5 for age < 40": (pytest.approx(2 / 3), 3)
+    }
 
 
-def test_ages_are_not_looked_for_in_ranges() -> None:
+def test_ages_are_not_matched_with_ranges() -> None:
     ranges = PEOPLE.set_column(0, "age", pa.array(["[60, 90)"] * 3 + ["[30, 60)"] * 3))
     with pytest.raises(BadInput, match=r"'>= 75' cannot be asked of 'age', whose values are text"):
         broken(Protection.make({"k_anonymity": 3}, where={"age": ">= 75"}), ranges)
 
 
-def test_classes_that_were_not_brought_together_are_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Under a memory limit only the worst classes come here; the chosen people may be in others."""
+def test_protections_need_all_classes_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under a memory limit only the worst classes come to memory, perhaps without the chosen."""
     monkeypatch.setattr(Counts, "is_small", False)
     table = dv.read(PEOPLE, engine=DuckDBEngine(memory_limit="500MB"))
     old = Protection.make({"k_anonymity": 3}, where={"age": ">= 75"})
     with pytest.raises(BadInput, match="were not brought together"):
         dv.check(table, Policy(protections=[old]), quasi_identifiers="age")
-    assert dv.check(table, Policy(k_anonymity=1, alone_share=1), quasi_identifiers="age").holds
+    assert dv.check(table, Policy(uniques=1000), quasi_identifiers="age", plain="*").holds

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Places of the studio that play with what would be published, in a real browser: they show what the commands below them find."""
+"""Tabs about the planned release in a real browser: they show what their commands report."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import pytest
 
 import divulge as dv
 from tests.helpers import run_cli
+from tests.output import browser as driver
 from tests.studio.pages import Page
 from tests.studio.served import Served
-from tests.views import browser as driver
 
 pytestmark = driver.NEEDED
 
@@ -26,7 +26,7 @@ def _here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def opened(context: Any, served: Served, folder: Path, place: str) -> Page:
-    """The patients with the policy of their hospital, at a place."""
+    """Open the patients with the policy of their hospital, on a tab."""
     page = Page(context, served).open("patients.csv", folder / "hospital.toml")
     page.go(place)
     assert page.trouble() == ""
@@ -35,7 +35,7 @@ def opened(context: Any, served: Served, folder: Path, place: str) -> Page:
 
 
 def run_said(page: Page, folder: Path) -> list[dict[str, Any]]:
-    """What the commands of the page print, with the policy file that it saves."""
+    """Return the output of the page's commands, run with the policy file that it saves."""
     (folder / "divulge.toml").write_text(page.said("policy"), encoding="utf-8")
     found = []
     for line in page.said("command").splitlines():
@@ -47,13 +47,17 @@ def run_said(page: Page, folder: Path) -> list[dict[str, Any]]:
     return found
 
 
-def test_the_adversaries_of_the_page_achieve_what_those_of_the_command_do(
+def test_attacks_on_the_page_equal_those_of_the_command(
     context: Any, served: Served, folder: Path
 ) -> None:
     source, roles = folder / "patients.csv", ["zip", "sex", "diagnosis"]
     others = [name for name in dv.read(source).names if name not in roles]
     made = dv.generalize(
-        source, policy=dv.Policy(k_anonymity=9), quasi_identifiers=roles[:2], sensitive="diagnosis", leave_out=others
+        source,
+        policy=dv.Policy(k_anonymity=9),
+        quasi_identifiers=roles[:2],
+        sensitive="diagnosis",
+        leave_out=others,
     )
     made.write(folder / "last-year")
     page = opened(context, served, folder, "attack")
@@ -78,7 +82,8 @@ def test_the_adversaries_of_the_page_achieve_what_those_of_the_command_do(
     bound = Fraction(words[words.index("--beta") + 1])
     assert f"beta <= {bound}" in grouped["settings"]["promises"]
     shown = page.page.locator("#attacked .card tbody tr").all_inner_texts()
-    names = {told["attack"] for told in grouped["attacks"]}  # rates differ: groups are drawn anew by each of the two
+    # rates differ: groups are drawn anew by each of the two
+    names = {told["attack"] for told in grouped["attacks"]}
     assert "definetti" in names
     assert {text.split()[0] for text in shown} >= names
     page.fill("input[name=release][type=text]", "nowhere")
@@ -90,11 +95,15 @@ def test_the_adversaries_of_the_page_achieve_what_those_of_the_command_do(
     page.close()
 
 
-def test_the_other_way_to_publish_answers_like_the_folder_that_is_written(
+def test_the_anatomized_page_answers_like_the_written_folder(
     context: Any, served: Served, folder: Path
 ) -> None:
     page = opened(context, served, folder, "anatomize")
-    reached = dv.generalize("patients.csv", policy="hospital.toml").after.sensitive["diagnosis"]["alpha"].value
+    reached = (
+        dv.generalize("patients.csv", policy="hospital.toml")
+        .after.sensitive["diagnosis"]["alpha"]
+        .value
+    )
     assert (
         reached <= float(shlex.split(page.said("command"))[-3]) <= reached + 1e-4
     )  # the same protection, unless somebody says otherwise
@@ -102,14 +111,23 @@ def test_the_other_way_to_publish_answers_like_the_folder_that_is_written(
     condition = "sex = 'female' and age >= 50 and diagnosis = 'asthma'"
     page.fill("input[name=condition]", condition)
     assert page.trouble() == ""
-    rows = dv.read("patients.csv").engine.query("SELECT sex, age, diagnosis FROM 'patients.csv'").to_pylist()
-    counted = sum(row["sex"] == "female" and row["age"] >= 50 and row["diagnosis"] == "asthma" for row in rows)
+    rows = (
+        dv.read("patients.csv")
+        .engine.query("SELECT sex, age, diagnosis FROM 'patients.csv'")
+        .to_pylist()
+    )
+    counted = sum(
+        row["sex"] == "female" and row["age"] >= 50 and row["diagnosis"] == "asthma" for row in rows
+    )
     asked = [row.split("\t") for row in page.page.locator("#ask tbody tr").all_inner_texts()]
     assert asked[0][1:] == [str(counted)] * 3 + ["0"]
     sides = page.page.locator("#sides tbody tr").all_inner_texts()
     assert [row.split("\t")[0] for row in sides] == [
-        "anatomized", "anatomized, records alike", "generalized, full-domain", "generalized, mondrian",
-    ]  # fmt: skip
+        "anatomized",
+        "anatomized, records alike",
+        "generalized, full-domain",
+        "generalized, mondrian",
+    ]
     page.fill("input[name=out]", "groups")
     page.click("button[name=publish]")
     assert page.trouble() == ""
@@ -117,15 +135,33 @@ def test_the_other_way_to_publish_answers_like_the_folder_that_is_written(
     assert dv.check_anatomized(folder / "groups", beta="1/3").holds
     found = dv.query(folder / "groups", condition)
     assert found.low <= counted <= found.high
-    assert [float(text) for text in asked[1][1:4]] == pytest.approx([found.estimate, found.low, found.high], rel=0.01)
+    assert [float(text) for text in asked[1][1:4]] == pytest.approx(
+        [found.estimate, found.low, found.high], rel=0.01
+    )
     page.close()
 
 
-def test_a_dossier_tells_what_its_commands_tell(context: Any, served: Served, folder: Path) -> None:
-    """Two shops and a purchase, as in docs/how-to/dossier.md: by hand, all that is held covers 4 of 5 true values, 2·1·0.8/1.8."""
-    held = [("s", "N", "Ann"), ("s", "C", "c1"), ("s", "P", "555"), ("t", "N", "Ann"), ("t", "C", "c2"), ("u", "N", "Ann"),
-            ("u", "C", "c2"), ("u", "P", "555")]  # fmt: skip
-    lines = ["record,label,value,confidence", *(f"{key},{label},{value},1" for key, label, value in held)]
+def test_a_dossier_shows_what_its_commands_print(
+    context: Any, served: Served, folder: Path
+) -> None:
+    """Two shops and a purchase, as in docs/how-to/dossier.md.
+
+    By hand: all records together cover 4 of 5 true values, 2·1·0.8/1.8.
+    """
+    held = [
+        ("s", "N", "Ann"),
+        ("s", "C", "c1"),
+        ("s", "P", "555"),
+        ("t", "N", "Ann"),
+        ("t", "C", "c2"),
+        ("u", "N", "Ann"),
+        ("u", "C", "c2"),
+        ("u", "P", "555"),
+    ]
+    lines = [
+        "record,label,value,confidence",
+        *(f"{key},{label},{value},1" for key, label, value in held),
+    ]
     (folder / "shops.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     truth = [("N", "Ann"), ("C", "c1"), ("C", "c2"), ("P", "555"), ("A", "1 Main St")]
     attributes = [{"label": label, "value": value} for label, value in truth]
@@ -135,7 +171,8 @@ def test_a_dossier_tells_what_its_commands_tell(context: Any, served: Served, fo
     for name in ("shops.csv", "me.json"):
         page.give(folder / name)
     assert page.trouble() == ""
-    assert page.page.inner_text("#known .tile:nth-child(1) b") == "75 %"  # nothing is linked: s tells 3 of 5
+    # nothing is linked: s tells 3 of 5
+    assert page.page.inner_text("#known .tile:nth-child(1) b") == "75 %"
     page.fill("input[name=rule]", "N+C,N+P")
     assert page.page.inner_text("#known .tile:nth-child(1) b") == "89 %"
     page.fill("input[name=budget]", "4")

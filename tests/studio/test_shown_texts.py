@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every place shows as command line, Python and policy file, run as it stands: it finds what the page shows."""
+"""The command, Python code and policy file of every tab, run as shown: results equal the page's."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ import pyarrow.csv
 import pytest
 
 import divulge as dv
-from divulge.studio.desk import Desk
-from divulge.studio.places import place_named
-from divulge.views import words
+from divulge.output import formatting
+from divulge.studio.tabs import load_tab
+from divulge.studio.worker import Worker
 from tests.helpers import run_cli
 
 GROUPS = "the tables and groups of Anatomize"
 
 
 class Shown:
-    """A desk with the patients and the policy of their hospital, what it put onto the page last, and what that does without a page."""
+    """A worker with the demo's patients, its last page, and the equivalent commands and code."""
 
     def __init__(self, folder: Path) -> None:
         self._told = io.StringIO()
-        self.desk = Desk(queue.Queue(), self._told)
+        self.desk = Worker(queue.Queue(), self._told)
         self.desk.folder = str(folder)
         self.parts: dict[str, str] = {}
         self.same: dict[str, str] = {}
 
     def ask(self, place: str, *changes: tuple[str, str, Any]) -> Shown:
-        """Move controls of a place, and look at it."""
+        """Move controls of a tab, and show it."""
         self._told.seek(0)
         self._told.truncate()
         asked = {"place": place, "changes": list(changes), "to": 1}
-        self.desk._answer(place_named, asked, shown=True)  # noqa: SLF001 - a page without a server
+        self.desk._answer_request(load_tab, asked, renders=True)  # noqa: SLF001 - a page without a server
         messages = [json.loads(line) for line in self._told.getvalue().splitlines()]
         assert [message for message in messages if "error" in message] == []
         self.parts |= {message["put"]: message["html"] for message in messages if "put" in message}
@@ -50,18 +50,18 @@ class Shown:
         return self
 
     def text(self, part: str = "view") -> str:
-        """What stands in a part of the page, as people read it."""
+        """Return the visible text of a part of the page."""
         return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", self.parts[part])).split())
 
     @contextlib.contextmanager
     def saved(self) -> Iterator[None]:
-        """The policy file, where somebody saves it."""
+        """Save the policy file, and return its path."""
         Path(self.same["file"]).write_text(self.same["policy"], encoding="utf-8")
         yield
         Path(self.same["file"]).unlink()
 
     def commands(self, *more: str) -> list[Any]:
-        """What each command prints; those that write may write again."""
+        """Return the output of each command; commands that write may overwrite."""
         found = []
         with self.saved():
             for line in self.same["command"].splitlines():
@@ -75,7 +75,7 @@ class Shown:
         return found
 
     def python(self) -> tuple[str, dict[str, Any]]:
-        """What the program prints, and its names."""
+        """Return the output of the program, and its variables."""
         namespace: dict[str, Any] = {}
         with self.saved(), contextlib.redirect_stdout(io.StringIO()) as printed:
             exec(self.same["python"], namespace)  # noqa: S102 - that is what a user does with it
@@ -84,10 +84,12 @@ class Shown:
 
 @pytest.fixture
 def shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shown:
-    """In a folder with a table and a policy."""
+    """A worker in a folder with a table and a policy."""
     monkeypatch.chdir(tmp_path)
     pyarrow.csv.write_csv(dv.datasets.patients(rows=1500, seed=3), tmp_path / "patients.csv")
-    (tmp_path / "hospital.toml").write_text("suppression = 0.05\n" + dv.datasets.POLICY, encoding="utf-8")
+    (tmp_path / "hospital.toml").write_text(
+        "suppression = 0.05\n" + dv.datasets.POLICY, encoding="utf-8"
+    )
     (tmp_path / "private").mkdir()
     found = Shown(tmp_path / "private")
     return found.ask("table", ("open", "", "patients.csv"), ("policy", "", "hospital.toml"))
@@ -103,18 +105,20 @@ def test_table(shown: Shown) -> None:
     assert shown.python()[0].split() == shown.commands()[0].split()
 
 
-def test_risk_against_promises(shown: Shown) -> None:
+def test_risk_with_requirements(shown: Shown) -> None:
     shown.ask("risk", ("rule_out", '["diagnosis", "HIV"]', True))
     (told,) = shown.commands("--json")
     assert told["settings"]["background"] == {"diagnosis": {"ruled_out": ["HIV"]}}
     for outcome in told["promises"]:
-        assert words.number(outcome["value"]) in shown.text("kept")
+        assert formatting.number(outcome["value"]) in shown.text("kept")
     assert shown.python()[0].split() == shown.commands()[0].split()
 
 
-def test_risk_where_nothing_is_promised(shown: Shown) -> None:
-    shown.ask("promises", *(("promised", name, False) for name in list(shown.desk.work.promises)[1:]))
-    shown.desk.work = shown.desk.work.with_promise("k_anonymity", None)
+def test_risk_without_requirements(shown: Shown) -> None:
+    shown.ask(
+        "promises", *(("promised", name, False) for name in list(shown.desk.state.promises)[1:])
+    )
+    shown.desk.state = shown.desk.state.with_requirement("k_anonymity", None)
     shown.ask("risk", ("nulls", "", "drop"))
     (told,) = shown.commands("--json")
     assert told["settings"]["nulls"] == "drop"
@@ -123,8 +127,16 @@ def test_risk_where_nothing_is_promised(shown: Shown) -> None:
 
 
 @pytest.mark.parametrize(
-    ("column", "kind"), [("zip", ""), ("zip", "prefix"), ("age", "intervals"), ("age", "cuts"), ("sex", "order"), ("sex", "rule")]
-)  # fmt: skip
+    ("column", "kind"),
+    [
+        ("zip", ""),
+        ("zip", "prefix"),
+        ("age", "intervals"),
+        ("age", "cuts"),
+        ("sex", "order"),
+        ("sex", "rule"),
+    ],
+)
 def test_levels(shown: Shown, column: str, kind: str) -> None:
     shown.ask("levels", ("column", "", column), ("kind", "", kind))
     (told,) = shown.commands("--json")
@@ -150,13 +162,19 @@ def test_levels_of_a_file(shown: Shown) -> None:
 def test_promises(shown: Shown) -> None:
     shown.ask("promises", ("bound", "k_anonymity", 7), ("suppression", "", 2))
     (told,) = shown.commands("--json")
-    assert words.number(told["objective"]["value"]) in shown.text("answer")
+    assert formatting.number(told["objective"]["value"]) in shown.text("answer")
     assert shown.python()[1]["release"].to_dict()["objective"] == told["objective"]
 
 
 @pytest.mark.parametrize("against", ["", "the table as it came"])
 def test_attack(shown: Shown, against: str) -> None:
-    shown.ask("attack", ("against", "", against), ("records", "", 150), ("knows", "sex", False), ("subsets", "", 1))
+    shown.ask(
+        "attack",
+        ("against", "", against),
+        ("records", "", 150),
+        ("knows", "sex", False),
+        ("subsets", "", 1),
+    )
     told = shown.commands("--json")[-1]
     for attack in told["attacks"]:
         assert attack["attack"] in shown.text("attacked")
@@ -175,24 +193,33 @@ def test_attack_on_groups_by_the_adversary_of_the_policy(shown: Shown) -> None:
     assert "background" in named  # there is something that she rules out
     assert all(name in shown.text("attacked") for name in named)
     assert "background" in shown.python()[0]
-    shown.ask("attack", ("attack", "homogeneity", True))  # which looks at nothing that she rules out
+    # which looks at nothing that she rules out
+    shown.ask("attack", ("attack", "homogeneity", True))
     assert [each["attack"] for each in shown.commands("--json")[-1]["attacks"]] == ["homogeneity"]
     assert "homogeneity" in shown.python()[0]
 
 
 def test_anatomize(shown: Shown) -> None:
     condition = "sex = 'female' and age >= 50"
-    shown.ask("anatomize", ("bound", "alpha", "1/2"), ("tables", "", "1"), ("condition", "", condition))
+    shown.ask(
+        "anatomize", ("bound", "alpha", "1/2"), ("tables", "", "1"), ("condition", "", condition)
+    )
     made, asked, _, general = shown.commands("--json")
     assert made["promises"]["alpha"] == "1/2"
-    rows = re.findall(r"(anatomized|generalized, as on Promises) ([\d,.]+) ([\d,.]+) ([\d,.]+)", shown.text("ask"))
+    rows = re.findall(
+        r"(anatomized|generalized, as on Promises) ([\d,.]+) ([\d,.]+) ([\d,.]+)", shown.text("ask")
+    )
     assert rows == [
-        (name, *(words.number(answer[key]) for key in ("estimate", "low", "high")))
+        (name, *(formatting.number(answer[key]) for key in ("estimate", "low", "high")))
         for name, answer in (("anatomized", asked), ("generalized, as on Promises", general))
     ]
-    for folder in ("anatomized", "release"):
+    for folder in ("anatomized", "anatomized.private", "release", "release.private"):
         shutil.rmtree(folder)
-    assert [line for line in shown.python()[0].splitlines() if words.number(general["estimate"]) in line]
+    assert [
+        line
+        for line in shown.python()[0].splitlines()
+        if formatting.number(general["estimate"]) in line
+    ]
     assert dv.check_anatomized("anatomized", alpha="1/2").holds
 
 
@@ -214,3 +241,20 @@ def test_dossier(shown: Shown) -> None:
     assert share in shown.text("known")
     assert plan["leakage"] <= leaks["leakage"]
     assert shown.python()[0].strip()
+
+
+def test_the_risk_tab_names_the_control_for_the_person_column(tmp_path: Path) -> None:
+    """Each of 20 patients has three rows, but no person column is set."""
+    rows = [f"p{row // 3},{row % 2},{'flu' if row % 4 else 'cold'}" for row in range(60)]
+    table = tmp_path / "visits.csv"
+    table.write_text("\n".join(["patient_id,zip,disease", *rows]), encoding="utf-8")
+    shown = Shown(tmp_path)
+    shown.ask("table", ("open", "", str(table)), ("role", "patient_id", "identifier"))
+    told = shown.ask("risk").text("answer")
+    question = (
+        "'patient_id' has 20 values in 60 rows: does it name people? Then choose the "
+        "role 'whose "
+        "row it is' "
+    )
+    assert f"{question}for 'patient_id' on the tab Table" in told
+    assert "person=" not in told

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The studio in a real browser: from a table to a verified release by clicks alone, by keyboard alone, twice at once, and cancelled."""
+"""The studio in a real browser: from a table to a verified release.
+
+By mouse only, by keyboard only, on two pages at once, and with cancellation.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,12 @@ from typing import Any
 import pytest
 
 import divulge as dv
-from divulge.studio.places import PLACES, place_named
+from divulge.studio.tabs import TABS, load_tab
 from tests.helpers import run_cli
 from tests.metrics.adult import adult
+from tests.output import browser as driver
 from tests.studio.pages import Page
 from tests.studio.served import Served, studio
-from tests.views import browser as driver
 
 pytestmark = driver.NEEDED
 DRAG = """async () => {
@@ -31,13 +34,13 @@ DRAG = """async () => {
     await new Promise((done) => setTimeout(done, 60));
   }
   return answers;
-}"""
+}"""  # noqa: E501
 LOSS = "#answer .tile:nth-child(2) b"
 DROP = """([name, size, text]) => {
   const data = new DataTransfer();
   data.items.add(new File(size ? [new ArrayBuffer(size)] : [text], name));
   document.body.dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer: data }));
-}"""
+}"""  # noqa: E501
 
 
 def test_from_a_table_to_a_verified_release_and_its_report(
@@ -45,8 +48,11 @@ def test_from_a_table_to_a_verified_release_and_its_report(
 ) -> None:
     page = Page(context, served)
     page.welcomes_everybody()
-    links = [(link.get_attribute("href"), link.inner_text()) for link in page.page.query_selector_all("nav a")]
-    assert links == [(place.name, place.title) for place in map(place_named, PLACES)]
+    links = [
+        (link.get_attribute("href"), link.inner_text())
+        for link in page.page.query_selector_all("nav a")
+    ]
+    assert links == [(place.name, place.title) for place in map(load_tab, TABS)]
     page.open("patients.csv", folder / "hospital.toml")
     assert page.page.input_value("select[data-of=age]") == "quasi_identifiers"
     page.welcomes_everybody()
@@ -59,7 +65,10 @@ def test_from_a_table_to_a_verified_release_and_its_report(
     _drags_and_clicks(page)
     # A point of the front is a promise.
     page.page.click("#front summary")
-    told, loss = (float(text) for text in page.page.locator("#front tbody tr:nth-child(3) td").all_inner_texts()[:2])
+    told, loss = (
+        float(text)
+        for text in page.page.locator("#front tbody tr:nth-child(3) td").all_inner_texts()[:2]
+    )
     page.click("#front tbody tr:nth-child(3) button")
     assert page.trouble() == ""
     assert float(page.page.inner_text("#answer .tile:nth-child(2) b")) <= loss
@@ -74,7 +83,9 @@ def test_from_a_table_to_a_verified_release_and_its_report(
     page.click("button[name=publish]")
     assert page.trouble() == ""
     assert "published and verified" in page.page.inner_text("#done")
-    assert dv.check(folder / "out" / "release", adversary=dv.Adversary(original=folder / "patients.csv")).holds
+    assert dv.check(
+        folder / "out" / "release", adversary=dv.Adversary(original=folder / "patients.csv")
+    ).holds
     assert {each.name for each in (folder / "out" / "release-papers").iterdir()} == {
         "report.html",
         "public-report.html",
@@ -87,14 +98,16 @@ def test_from_a_table_to_a_verified_release_and_its_report(
     opened.value.close()
     again = shlex.split(page.said("command"))
     assert again[:3] == ["divulge", "generalize", "patients.csv"]
-    page.click("button[name=publish]")  # it is there now, and is not replaced unless somebody says so
+    # it is there now, and is not replaced unless somebody says so
+    page.click("button[name=publish]")
     assert "out/release" in page.trouble()
     page.close()
 
 
 def _drags_and_clicks(page: Page) -> None:
-    """A slider moves the picture that is there; a click on a point of its line promises that point."""
-    page.page.wait_for_function("document.querySelector('#front svg').clientWidth > 390")  # no longer as on a phone
+    """Drag a slider, which updates the chart; click a point, which requires its bound."""
+    # no longer as on a phone
+    page.page.wait_for_function("() => document.querySelector('#front svg').clientWidth > 390")
     page.page.evaluate("document.querySelector('#front svg').dataset.same = 'yes'")
     drawn = page.page.inner_html("#front svg")
     answers: list[int] = []
@@ -109,14 +122,16 @@ def _drags_and_clicks(page: Page) -> None:
     at = page.page.locator("#front svg path[fill='#0b5d6e']").nth(2)
     told = float(at.get_attribute("aria-label").split("entropy leakage: ")[1].split(";")[0])
     page.change(lambda: at.click(force=True))
-    assert float(page.page.input_value("input[type=number][data-of=entropy_leakage]")) == pytest.approx(told, abs=2e-4)
+    assert float(
+        page.page.input_value("input[type=number][data-of=entropy_leakage]")
+    ) == pytest.approx(told, abs=2e-4)
     assert page.said("policy") != before
     page.fill("input[type=number][data-of=entropy_leakage]", "1.5")
     assert page.said("policy") == before
 
 
 def _does_the_same(page: Page, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command, the Python and the policy file of the page lose as much as the page says."""
+    """Check that the page's command, Python code and policy file give the same loss."""
     lost = page.page.inner_text(LOSS)
     (folder / "divulge.toml").write_text(page.said("policy"), encoding="utf-8")
     command, program = shlex.split(page.said("command")), page.said("python")
@@ -131,7 +146,7 @@ def _does_the_same(page: Page, folder: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.public_data
-def test_adult_the_whole_way_and_its_saved_policy_opens_the_same_page(
+def test_adult_from_table_to_release_and_its_saved_policy_restores_the_page(
     context: Any, served: Served, folder: Path, tmp_path: Path
 ) -> None:
     adult_csv(folder)
@@ -184,14 +199,14 @@ def test_adult_the_whole_way_and_its_saved_policy_opens_the_same_page(
 
 
 def adult_csv(folder: Path) -> None:
-    """The public Adult, beside the other tables."""
+    """The public data set Adult, next to the other tables."""
     import pyarrow.csv
 
     if not (folder / "adult.csv").exists():
         pyarrow.csv.write_csv(adult(), folder / "adult.csv")
 
 
-def test_classes_are_looked_at_knowledge_counts_and_levels_are_edited(
+def test_classes_adversary_knowledge_and_levels(
     context: Any, served: Served, folder: Path, tmp_path: Path
 ) -> None:
     page = Page(context, served).open("patients.csv", folder / "hospital.toml")
@@ -207,10 +222,14 @@ def test_classes_are_looked_at_knowledge_counts_and_levels_are_edited(
     roles: dict[str, Any] = {"quasi_identifiers": ["zip", "age", "sex"], "sensitive": "diagnosis"}
     her = dv.Adversary(rule_out={"diagnosis": "influenza"})
     expected = (
-        dv.measure(folder / "patients.csv", **roles, adversary=her).sensitive["diagnosis"]["entropy_leakage"].value
+        dv.measure(folder / "patients.csv", **roles, adversary=her)
+        .sensitive["diagnosis"]["entropy_leakage"]
+        .value
     )
     assert f"{float(expected):.4g}" in page.page.inner_text("#kept")
-    assert 'rule_out = ["influenza"]' in page.said("policy") or 'diagnosis = ["influenza"]' in page.said("policy")
+    assert 'rule_out = ["influenza"]' in page.said(
+        "policy"
+    ) or 'diagnosis = ["influenza"]' in page.said("policy")
     page.go("levels")
     page.welcomes_everybody()
     page.choose("select[name=column]", "age")
@@ -223,7 +242,9 @@ def test_classes_are_looked_at_knowledge_counts_and_levels_are_edited(
     assert "intervals = [7, 21]" in page.said("policy")  # as it was
     page.click("button[name=cut]")
     promises = dv.Policy(dv.Policy.load(folder / "hospital.toml").promises)
-    ranges = dv.cut(folder / "patients.csv", "age", about="diagnosis", policy=promises, adversary=her)
+    ranges = dv.cut(
+        folder / "patients.csv", "age", about="diagnosis", policy=promises, adversary=her
+    )
     assert f"cuts = {json.dumps(ranges.rule['cuts'])}" in page.said("policy")
     page.choose("select[name=column]", "sex")
     (tmp_path / "sex.csv").write_text("female;anybody\nmale;anybody\n", encoding="utf-8")
@@ -234,13 +255,14 @@ def test_classes_are_looked_at_knowledge_counts_and_levels_are_edited(
     page.close()
 
 
-def test_names_and_values_of_a_table_run_nothing(context: Any, served: Served) -> None:
+def test_markup_in_names_and_values_is_not_executed(context: Any, served: Served) -> None:
     page = Page(context, served).open("evil.csv")
-    for place in PLACES:
+    for place in TABS:
         page.go(place)
         assert (
             page.page.evaluate(
-                "document.querySelectorAll('main script:not([type]), main iframe, main [onerror]').length"
+                "document.querySelectorAll('main script:not([type]), main iframe, main "
+                "[onerror]').length"
             )
             == 0
         )
@@ -252,7 +274,9 @@ def test_long_work_is_cancelled_and_the_page_goes_on(context: Any, served: Serve
     page.page.click("nav a[href=promises]")
     page.page.wait_for_selector("#cancel", state="visible")
     page.page.click("#cancel")
-    page.page.wait_for_function("() => document.querySelector('#trouble').innerText.includes('Cancelled')")
+    page.page.wait_for_function(
+        "() => document.querySelector('#trouble').innerText.includes('Cancelled')"
+    )
     page.go("table")
     assert "wide.csv" in page.page.inner_text("#controls")
     assert page.page.input_value("select[data-of=column_3]") != ""
@@ -276,15 +300,17 @@ def test_two_pages_do_not_disturb_each_other_and_nothing_is_lost_with_a_connecti
     second.page.close()
     context.set_offline(True)  # what was not heard is not done, and the page comes back by itself
     first.page.select_option("select[data-of=sex]", "plain")
-    first.page.wait_for_function("() => document.querySelector('#trouble').innerText.includes('does not answer')")
+    first.page.wait_for_function(
+        "() => document.querySelector('#trouble').innerText.includes('does not answer')"
+    )
     context.set_offline(False)
     first.page.wait_for_function("() => document.querySelector('#trouble').hidden")
     assert first.page.input_value("select[data-of=sex]") == "quasi_identifiers"
     first.page.close()
 
 
-def test_a_studio_that_is_started_again_goes_on_with_its_pages(browser: Any, folder: Path, tmp_path: Path) -> None:
-    """Under two pages, of which one has a table that was dropped onto it; a new studio on the same port has other keys."""
+def test_a_restarted_studio_restores_its_pages(browser: Any, folder: Path, tmp_path: Path) -> None:
+    """There are two pages, one of them with an uploaded table; the new studio has other keys."""
     (tmp_path / "ages.csv").write_text("age,disease\n31,flu\n42,cold\n", encoding="utf-8")
     context = browser.new_context(viewport={"width": 1366, "height": 768})
     with studio(folder) as first:
@@ -296,16 +322,23 @@ def test_a_studio_that_is_started_again_goes_on_with_its_pages(browser: Any, fol
         dropped.give(tmp_path / "ages.csv")
         policy = dropped.said("policy")
     for each in (page, dropped):
-        each.page.wait_for_function("() => document.querySelector('#trouble').innerText.includes('does not answer')")
+        each.page.wait_for_function(
+            "() => document.querySelector('#trouble').innerText.includes('does not answer')"
+        )
     with studio(folder, ["--port", str(first.port)]) as second:
         for each in (page, dropped):
-            each.page.wait_for_function("() => document.querySelector('#trouble').innerText.includes('no longer good')")
+            each.page.wait_for_function(
+                "() => document.querySelector('#trouble').innerText.includes('no longer good')"
+            )
         assert page.page.inner_text("#head") == "patients.csv · 1,500 rows"  # what is seen stays
         stranger = browser.new_context().new_page()
         stranger.goto(page.page.url)
         assert "start the studio again" in stranger.inner_text("body")
-        context.new_page().goto(second.address)  # whoever opens the printed address is let in, with all pages
-        page.page.wait_for_function("() => document.querySelector('#trouble').innerText.includes('as it was')")
+        # whoever opens the printed address is let in, with all pages
+        context.new_page().goto(second.address)
+        page.page.wait_for_function(
+            "() => document.querySelector('#trouble').innerText.includes('as it was')"
+        )
         assert page.trouble() == "The studio was started again. This page is as it was."
         assert page.page.input_value("input[type=number][data-of=k_anonymity]") == "9"
         page.fill("input[type=number][data-of=k_anonymity]", "4")
@@ -325,13 +358,14 @@ def test_a_studio_that_is_started_again_goes_on_with_its_pages(browser: Any, fol
 
 
 def test_it_works_by_keyboard_alone(context: Any, served: Served, folder: Path) -> None:
-    """From the first page to a verified release: only keys are pressed, but for the browser's window to choose a file."""
+    """Only keys are used, except in the browser's own window for choosing a file."""
     page = Page(context, served)
     keys = page.page.keyboard
 
     def go(place: str) -> None:
         assert page.tabbed(
-            f"document.activeElement.closest('nav') && document.activeElement.getAttribute('href') === '{place}'"
+            "document.activeElement.closest('nav') && "
+            f"document.activeElement.getAttribute('href') === '{place}'"
         )
         keys.press("Enter")
         page.page.wait_for_url(f"**/{place}")
@@ -342,9 +376,12 @@ def test_it_works_by_keyboard_alone(context: Any, served: Served, folder: Path) 
     page.change(lambda: keys.press("Enter"))
     assert page.tabbed("document.activeElement.type === 'file'")
     page.give(folder / "hospital.toml")  # what Enter opens here is the browser's own
-    assert page.tabbed("document.activeElement.name === 'role' && document.activeElement.dataset.of === 'income'")
+    assert page.tabbed(
+        "document.activeElement.name === 'role' && document.activeElement.dataset.of === 'income'"
+    )
     page.change(lambda: keys.type("as it is"))
-    assert page.page.evaluate("document.activeElement.dataset.of") == "income"  # who works so stays where she was
+    # who works so stays where she was
+    assert page.page.evaluate("document.activeElement.dataset.of") == "income"
     page.change(lambda: keys.press("ArrowUp"))
     assert page.page.input_value("select[data-of=income]") == "leave_out"
     go("risk")
@@ -373,11 +410,13 @@ def test_it_works_by_keyboard_alone(context: Any, served: Served, folder: Path) 
     assert (page.trouble(), "published and verified" in page.page.inner_text("#done")) == ("", True)
     policy = dv.Policy.load(folder / "by-keyboard-papers" / "divulge.toml")
     assert "k_anonymity >= 6" in [promise.text for promise in policy.promises]
-    assert dv.check(folder / "by-keyboard", adversary=dv.Adversary(original=folder / "patients.csv")).holds
+    assert dv.check(
+        folder / "by-keyboard", adversary=dv.Adversary(original=folder / "patients.csv")
+    ).holds
     page.close()
 
 
-def test_labels_are_written_value_by_value_and_a_saved_file_brings_all_of_a_page_back(
+def test_labels_are_edited_value_by_value_and_a_saved_file_restores_the_page(
     context: Any, served: Served, folder: Path, tmp_path: Path
 ) -> None:
     page = Page(context, served).open("patients.csv", folder / "hospital.toml")
@@ -385,7 +424,10 @@ def test_labels_are_written_value_by_value_and_a_saved_file_brings_all_of_a_page
     page.choose("select[name=column]", "zip")
     page.choose("select[name=kind]", "rows")
     rows = page.page.locator("input[name=label][aria-label$='level 1']")
-    zips = [label.split(",")[0] for label in rows.evaluate_all("all => all.map((each) => each.ariaLabel)")]
+    zips = [
+        label.split(",")[0]
+        for label in rows.evaluate_all("all => all.map((each) => each.ariaLabel)")
+    ]
     levels = page.page.locator("#view .hand thead th").count() - 1
     page.click("button[name=height][value=more]")
     page.fill(f"input[aria-label='{zips[0]}, level 1']", "north")
@@ -394,7 +436,8 @@ def test_labels_are_written_value_by_value_and_a_saved_file_brings_all_of_a_page
     found = dv.Policy.of(tomllib.loads(page.said("policy"))).hierarchies["zip"]["rows"]
     assert (len(found), {len(labels) for labels in found.values()}) == (len(zips), {levels + 1})
     assert [found[zips[0]][0], found[zips[1]][0], found[zips[2]][0]] == ["north", "north", zips[2]]
-    assert found[zips[1]][1:] == found[zips[0]][1:]  # who has the label of another goes on as that one does
+    # who has the label of another goes on as that one does
+    assert found[zips[1]][1:] == found[zips[0]][1:]
     page.click("button[name=height][value=fewer]")
     assert page.trouble() == ""
     page.choose("select[name=kind]", "rule")
@@ -409,7 +452,9 @@ def test_labels_are_written_value_by_value_and_a_saved_file_brings_all_of_a_page
     with page.page.expect_download() as saved:
         page.page.click("#save")
     saved.value.save_as(tmp_path / "divulge.toml")
-    assert dv.Policy.load(tmp_path / "divulge.toml") == dv.Policy.of(tomllib.loads(page.said("policy")))
+    assert dv.Policy.load(tmp_path / "divulge.toml") == dv.Policy.of(
+        tomllib.loads(page.said("policy"))
+    )
     page.close()
     page = Page(context, served).open("patients.csv", tmp_path / "divulge.toml")
     page.go("attack")
@@ -421,8 +466,12 @@ def test_labels_are_written_value_by_value_and_a_saved_file_brings_all_of_a_page
     page.close()
 
 
-def test_a_table_is_read_as_somebody_says(context: Any, served: Served, folder: Path) -> None:
-    rows = [(f"{number % 7}", number % 40, "flu" if number % 3 else "cold") for number in range(200)]
+def test_a_table_is_read_with_the_chosen_options(
+    context: Any, served: Served, folder: Path
+) -> None:
+    rows = [
+        (f"{number % 7}", number % 40, "flu" if number % 3 else "cold") for number in range(200)
+    ]
     with sqlite3.connect(folder / "clinic.db") as database:
         database.execute("CREATE TABLE patients (zip TEXT, age INTEGER, disease TEXT)")
         database.execute("CREATE TABLE wards (ward TEXT)")
@@ -452,7 +501,7 @@ def test_a_table_is_read_as_somebody_says(context: Any, served: Served, folder: 
     page.close()
 
 
-def test_files_are_dropped_onto_the_page_and_large_ones_are_refused(context: Any, served: Served) -> None:
+def test_files_are_uploaded_and_large_ones_are_rejected(context: Any, served: Served) -> None:
     page = Page(context, served)
     page.change(lambda: page.page.evaluate(DROP, ["ages.csv", 0, "age,disease\n31,flu\n42,cold\n"]))
     assert page.page.inner_text("#head") == "ages.csv · 2 rows"

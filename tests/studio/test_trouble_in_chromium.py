@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong in the studio, in a real browser: a sentence says so in place, nothing untrue stays, and all can be mended."""
+"""Errors in a real browser: shown in place, with nothing outdated left, and correctable."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+from tests.output import browser as driver
 from tests.studio.pages import Page
 from tests.studio.served import Served
-from tests.views import browser as driver
 
 pytestmark = driver.NEEDED
 KEPT = "#answer .tile:nth-child(1) b"
 K = "input[type=number][data-of=k_anonymity]"
 
 
-def test_what_cannot_be_kept_is_not_said_to_be_kept(context: Any, served: Served, folder: Path) -> None:
+def test_infeasible_requirements_are_not_shown_as_met(
+    context: Any, served: Served, folder: Path
+) -> None:
     page = Page(context, served).open("patients.csv", folder / "hospital.toml")
     page.go("promises")
     assert page.page.inner_text(KEPT) == "keeps all 4"
@@ -23,25 +25,29 @@ def test_what_cannot_be_kept_is_not_said_to_be_kept(context: Any, served: Served
     assert "no generalization keeps k-anonymity >= 1501" in page.trouble()
     assert "What would fit: k-anonymity >= 1500." in page.trouble()
     assert page.page.inner_text(KEPT) == "cannot keep all 4"
-    assert page.page.inner_text("#view").split("\n")[-1].startswith("nothing would be published")  # no front, no price
+    # no front, no price
+    assert page.page.inner_text("#view").split("\n")[-1].startswith("nothing would be published")
     assert page.page.get_attribute(K, "aria-invalid") == "true"
     page.welcomes_everybody()
     page.fill(K, "5")
-    assert (page.trouble(), page.page.inner_text(KEPT), page.page.get_attribute(K, "aria-invalid")) == (
-        "",
-        "keeps all 4",
-        None,
-    )
+    assert (
+        page.trouble(),
+        page.page.inner_text(KEPT),
+        page.page.get_attribute(K, "aria-invalid"),
+    ) == ("", "keeps all 4", None)
     page.fill(K, "-1")  # which is refused, so that what stands there still holds
     assert "is below 0" in page.trouble()
-    assert (page.page.inner_text(KEPT), page.page.get_attribute(K, "aria-invalid")) == ("keeps all 4", "true")
+    assert (page.page.inner_text(KEPT), page.page.get_attribute(K, "aria-invalid")) == (
+        "keeps all 4",
+        "true",
+    )
     assert "k_anonymity = 5" in page.said("policy")
     page.fill("input[type=number][name=suppression]", "300")
     assert page.trouble() == "300 % of the people cannot be left out. Give a number from 0 to 100."
     page.close()
 
 
-def test_files_that_do_not_fit_are_refused_by_their_names(
+def test_files_that_do_not_fit_are_rejected_by_name(
     context: Any, served: Served, folder: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "empty.csv").write_text("", encoding="utf-8")
@@ -51,7 +57,10 @@ def test_files_that_do_not_fit_are_refused_by_their_names(
         'quasi_identifiers = ["zip", "shoe_size"]\nleave_out = ["*"]', encoding="utf-8"
     )
     page = Page(context, served)
-    for name, told in (("empty.csv", "empty.csv is empty"), ("noise.csv", "noise.csv is not a text file")):
+    for name, told in (
+        ("empty.csv", "empty.csv is empty"),
+        ("noise.csv", "noise.csv is not a text file"),
+    ):
         page.give(tmp_path / name)
         assert page.trouble().startswith(told)
     page.page.fill("#path", "patient.csv")
@@ -79,19 +88,25 @@ def test_files_that_do_not_fit_are_refused_by_their_names(
     page.page.fill("input[name=out]", "taken")
     page.click("button[name=publish]")
     assert (
-        "taken exists already. Name another folder, or replace the release with the tick at the side." in page.trouble()
+        "taken exists already. Name another folder, or replace the release with the tick at the "
+        "side." in page.trouble()
     )
     assert (folder / "taken" / "thesis.txt").read_text(encoding="utf-8") == "years of work"
     page.go("table")
     page.give(tmp_path / "other.toml")
-    assert "A column that the policy names is not in this table: shoe_size." in page.page.inner_text("#view")
+    assert (
+        "A column that the policy names is not in this table: shoe_size."
+        in page.page.inner_text("#view")
+    )
     assert page.page.input_value("select[data-of=age]") == "leave_out"  # by its pattern
     page.click("button[name=strangers]")
     assert 'quasi_identifiers = ["zip"]' in page.said("policy")
     page.close()
 
 
-def test_a_prior_that_has_gone_can_be_taken_away(context: Any, served: Served, folder: Path) -> None:
+def test_a_prior_whose_file_is_gone_can_be_removed(
+    context: Any, served: Served, folder: Path
+) -> None:
     (folder / "prior.csv").write_text("diagnosis,probability\ninfluenza,1\n", encoding="utf-8")
     page = Page(context, served).open("patients.csv", folder / "hospital.toml")
     page.go("risk")
@@ -104,7 +119,9 @@ def test_a_prior_that_has_gone_can_be_taken_away(context: Any, served: Served, f
     page.close()
 
 
-def test_a_tab_of_its_own_for_whoever_opens_a_place_beside_the_page(context: Any, served: Served, folder: Path) -> None:
+def test_opening_a_second_browser_tab_creates_a_page_of_its_own(
+    context: Any, served: Served, folder: Path
+) -> None:
     page = Page(context, served).open("patients.csv", folder / "hospital.toml")
     with context.expect_page() as opened:
         page.page.click("nav a[href=promises]", modifiers=["Control"])
@@ -124,7 +141,7 @@ def test_a_tab_of_its_own_for_whoever_opens_a_place_beside_the_page(context: Any
     page.close()
 
 
-def test_who_leaves_long_work_can_end_it_and_goes_on(context: Any, served: Served) -> None:
+def test_long_work_can_be_cancelled_from_another_tab(context: Any, served: Served) -> None:
     page = Page(context, served).open("wide.csv")
     page.page.click("nav a[href=promises]")
     page.page.wait_for_selector("#cancel", state="visible")
@@ -137,7 +154,9 @@ def test_who_leaves_long_work_can_end_it_and_goes_on(context: Any, served: Serve
     page.page.wait_for_url("**/promises")
     page.page.wait_for_selector("#cancel", state="visible")
     page.page.click("#cancel")
-    page.page.wait_for_function("() => document.querySelector('#trouble').innerText.includes('Cancelled')")
+    page.page.wait_for_function(
+        "() => document.querySelector('#trouble').innerText.includes('Cancelled')"
+    )
     page.page.close()
 
 
@@ -146,7 +165,8 @@ def test_a_cancelled_attack_is_undone(context: Any, served: Served, folder: Path
     page.go("attack")
     shown, command = page.page.inner_text("#attacked"), page.said("command")
     page.page.evaluate(
-        "() => { const plain = fetch; fetch = async (...of) => { const got = await plain(...of); window.begun = true; return got; }; }"
+        "() => { const plain = fetch; fetch = async (...of) => { const got = await plain(...of); "
+        "window.begun = true; return got; }; }"
     )
     page.page.select_option("select[name=subsets]", "3")
     page.page.wait_for_function("() => window.begun")  # it has begun

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One file for each question a user asks; the library's public functions and the commands both start here."""
+"""Public functions of the library, one file for each; the commands start here too."""

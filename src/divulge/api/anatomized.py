@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An anatomized release that has been decided: its tables and groups, what it promises, and how it is measured again."""
+"""An anatomized release: its tables and groups, its guarantees, and its verification."""
 
 from __future__ import annotations
 
@@ -8,59 +8,87 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from divulge import anatomy, answers, publish
-from divulge.count import Nulls
+from divulge import queries, releases
+from divulge.anatomization import (
+    LARGER,
+    AlphaBetaGammaDelta,
+    Anatomized,
+    Grouping,
+    GroupPrices,
+    GroupSummary,
+    HeldTables,
+    KeptAssociation,
+    Published,
+    Reached,
+    Recq,
+    Workload,
+    associations,
+    join_tables,
+    measure_tables,
+    needs_chunks,
+    price_groups,
+    recq_of,
+)
+from divulge.counting import Nulls
 from divulge.engines import OwnEngine
 from divulge.errors import BadInput
-from divulge.table import Roles, Table, table_of
+from divulge.sources import Roles, Table, table_of
 
 if TYPE_CHECKING:
     from divulge import attacks
 
-_HINT = "Nothing was published. Did the source change meanwhile? Run it again; if it stays so, report it"
-_SAMPLE = f"Measure a sample of the table, or {anatomy.LARGER}"
+_HINT = (
+    "Nothing was published. Did the source change meanwhile? Run it again; if it stays so, "
+    "report it"
+)
+_SAMPLE = f"Measure a sample of the table, or {LARGER}"
 _NOTE = (
-    "The table stayed on {place} and was grouped in {chunks:,} chunks of up to {chunk_rows:,} rows; "
+    "The table stayed on {place} and was grouped in {chunks:,} chunks of up to {chunk_rows:,} "
+    "rows; "
     "the error of count queries and the attacks were not measured."
 )
 
 
 def refuse_in_chunks(table: Table, what: str) -> None:
-    """Say before any long work that something cannot be measured, because the table is too large for memory."""
-    if anatomy.needs_chunks(table):
-        raise BadInput(f"{table.source} is too large for memory, and in chunks {what} can be measured", hint=_SAMPLE)
+    """Raise BadInput before long work if the table is too large for memory to be measured."""
+    if needs_chunks(table):
+        raise BadInput(
+            f"{table.source} is too large for memory, and in chunks {what} can be measured",
+            hint=_SAMPLE,
+        )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class AnatomizedRelease(publish.Release):
-    """What will be published: what it promises, and what it still tells.
+class AnatomizedRelease(releases.Release):
+    """An anatomized release with its guarantees and measures of its remaining disclosure risk.
 
-    What lies on the disk is read back by an engine that did not write it. Its rows are compared with those that were to be written, which
-    hold the tuples of the source; groups and levels are worked out from the files alone. Only then do the files appear.
+    The staged files are read back by an engine that did not write them. Their rows are compared
+    with the intended rows, which hold the tuples of the source. Groups and levels are computed from
+    the files only. The files appear after these checks.
     """
 
-    groups: anatomy.Grouping
+    groups: Grouping
     roles: Roles
     left_out: Mapping[str, str]
     """The columns of the source that are not published, each with the reason."""
     nulls: Nulls
     seed_given: bool
-    earlier: publish.EarlierReleases = field(default_factory=publish.EarlierReleases, repr=False)
-    """What is out already, within whose classes groups lie."""
+    earlier: releases.EarlierReleases = field(default_factory=releases.EarlierReleases, repr=False)
+    """Prior releases; each group lies within one class of each of them."""
 
     @property
-    def levels(self) -> anatomy.Reached:
-        """What the release reaches, exactly."""
+    def levels(self) -> Reached:
+        """Exact levels that the release reaches."""
         return self.summary.levels
 
     @property
-    def model(self) -> anatomy.AlphaBetaGammaDelta:
-        """What it promises."""
+    def model(self) -> AlphaBetaGammaDelta:
+        """Bounds that the release guarantees."""
         return self.groups.model
 
     @property
-    def summary(self) -> anatomy.GroupSummary:
-        """How many groups and records there are, how large groups are, and what they reach."""
+    def summary(self) -> GroupSummary:
+        """Number of groups and records, group sizes, and levels reached."""
         return self.groups.summary
 
     @property
@@ -70,118 +98,172 @@ class AnatomizedRelease(publish.Release):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """How tables and groups were made, and beside what."""
-        held = {"released": [dict(item) for item in self.earlier.settings]} if self.earlier.columns else {}
-        return {**self._made_by, **held}
+        """Settings of tables and groups, and the prior releases taken into account."""
+        if self.earlier.columns:
+            prior_settings = {"released": [dict(item) for item in self.earlier.settings]}
+        else:
+            prior_settings = {}
+        return {**self._method_settings, **prior_settings}
 
     @property
-    def _made_by(self) -> dict[str, Any]:
+    def _method_settings(self) -> dict[str, Any]:
         return {**self.groups.method.settings(), **self.groups.settings}
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader should know about how it came about."""
-        chunked = self.groups.only is None
-        told = (_NOTE.format(place=self.engine.place, **self.groups.settings),) if chunked else ()
-        return (*told, *self.earlier.notes)
+        """Remarks on the production of the release."""
+        is_chunked = self.groups.only is None
+        chunk_notes = (
+            (_NOTE.format(place=self.engine.storage, **self.groups.settings),) if is_chunked else ()
+        )
+        return (*chunk_notes, *self.earlier.notes)
 
     @cached_property
-    def held(self) -> anatomy.HeldTables:
-        """The tables as they will be published; the order of their rows, or the numbers of their groups, come from a secret."""
+    def held_tables(self) -> HeldTables:
+        """Tables to be published.
+
+        The order of their rows, or the numbers of their groups, come from a secret.
+        """
         return self.groups.hold(None)
 
     @cached_property
-    def outline(self) -> anatomy.HeldTables:
-        """The same without the rows, which go when they have been written and are made again if they are asked for again."""
-        return self.held.outline
+    def outline(self) -> HeldTables:
+        """Tables to be published without their rows.
+
+        Rows are freed once they have been written, and are computed again if they are needed.
+        """
+        return self.held_tables.outline
 
     @cached_property
-    def published(self) -> anatomy.Published:
-        """The tables as whoever gets the release can read them, in memory."""
+    def published(self) -> Published:
+        """Tables as a recipient of the release can read them, in memory."""
         hint = "Write the release, and ask it with query(folder, ...)"
-        self.whole("It cannot be asked before it is written", hint=hint)
-        opened = [table_of(self.engine, f"({table.query})", source=table.name) for table in self.held.tables]
-        return replace(self._joined(opened), frame=self.frame)
+        self.rows_in_memory("It cannot be asked before it is written", hint=hint)
+        opened = [
+            table_of(self.engine, f"({table.query})", source=table.name)
+            for table in self.held_tables.tables
+        ]
+        return replace(self._join_tables(opened), frame=self.frame)
 
     def query(
         self, condition: str = "true", *, total: str | None = None, average: str | None = None
-    ) -> answers.Estimate:
-        """What the release answers: a count, or the sum or average of an expression."""
-        return answers.estimate(answers.AnatomizedSource(self.published), condition, total=total, average=average)
+    ) -> queries.Estimate:
+        """Estimate a count, or the sum or average of an expression, from the release."""
+        return queries.estimate(
+            queries.AnatomizedSource(self.published), condition, total=total, average=average
+        )
 
-    def recq(self, workload: anatomy.Workload | None = None) -> anatomy.Recq:
-        """The relative error of count queries (eq. 13)."""
-        return anatomy.recq_of(self.whole("the error of count queries cannot be measured"), workload)
+    def recq(self, workload: Workload | None = None) -> Recq:
+        """Relative error of count queries (eq. 13)."""
+        return recq_of(
+            self.rows_in_memory("the error of count queries cannot be measured"), workload
+        )
 
-    def associations(self) -> list[anatomy.KeptAssociation]:
-        """How closely each pair of columns goes together, in the table and as the release lets it be reconstructed."""
-        return anatomy.associations(self.whole("the reconstruction of associations cannot be measured"))
+    def associations(self) -> list[KeptAssociation]:
+        """Association of each pair of columns, in the table and reconstructed from the release."""
+        return associations(
+            self.rows_in_memory("the reconstruction of associations cannot be measured")
+        )
 
     def attack(self, effort: attacks.Effort | None = None) -> attacks.Attacks:
-        """What the four attacks achieve."""
+        """Run the four attacks of Yao et al. on the release."""
         from divulge import attacks
 
-        found = attacks.attack_anatomized(self.whole("attacks cannot be measured"), effort=effort)
-        return replace(found, settings={**self.source.told, **found.settings}, frame=self.frame)
+        attack_result = attacks.attack_anatomized(
+            self.rows_in_memory("attacks cannot be measured"), effort=effort
+        )
+        return replace(
+            attack_result,
+            settings={**self.source.reading_settings, **attack_result.settings},
+            frame=self.frame,
+        )
 
-    def explain(self, *, progress: Callable[[int, int], None] | None = None) -> anatomy.GroupPrices:
-        """What each of alpha, beta, gamma and delta costs: how many groups there are without it, and with it alone.
+    def explain(self, *, progress: Callable[[int, int], None] | None = None) -> GroupPrices:
+        """Compute the cost of each of alpha, beta, gamma and delta in numbers of groups.
 
-        The records are grouped again for that, in the same tables; where there are too many of them, the answer says so.
+        Records are grouped again without the bound and with only this bound, in the same tables. If
+        there are too many records, the result reports it.
 
         Args:
-            progress: Called after each grouping with how many are done and how many there are.
+            progress: Called after each grouping with the number done and the total.
         """
-        found = self.whole("what each bound costs cannot be worked out")
-        settings = {**self.source.told, **self.settings}
-        return anatomy.price_groups(found, self.groups.method, settings=settings, frame=self.frame, progress=progress)
+        anatomization = self.rows_in_memory("what each bound costs cannot be worked out")
+        settings = {**self.source.reading_settings, **self.settings}
+        return price_groups(
+            anatomization,
+            self.groups.method,
+            settings=settings,
+            frame=self.frame,
+            progress=progress,
+        )
 
-    def parts(self, seed: int | None) -> Sequence[publish.ReleasePart]:
-        """Its tables, if they hold the tuples of the source; a seed fixes the order of rows, and of the groups where there is one chunk."""
-        held = self.held if seed is None else self.groups.hold(publish.draw_secret(seed))
-        self.__dict__.setdefault("outline", held.outline)
-        self._compare_with_source(held)
-        prints = [publish.Fingerprint.of(self.engine, f"({table.query})") for table in held.tables]
+    def parts(self, seed: int | None) -> Sequence[releases.ReleasePart]:
+        """Tables of the release, after a check that they hold the tuples of the source.
+
+        A seed fixes the order of rows, and of the groups if there is one chunk.
+        """
+        if seed is None:
+            release_tables = self.held_tables
+        else:
+            release_tables = self.groups.hold(releases.draw_secret(seed))
+        self.__dict__.setdefault("outline", release_tables.outline)
+        self._compare_with_source(release_tables)
+        fingerprints = [
+            releases.Fingerprint.of(self.engine, f"({table.query})")
+            for table in release_tables.tables
+        ]
         return [
-            publish.ReleasePart(
+            releases.ReleasePart(
                 table.name,
                 table.query,
-                known,
+                fingerprint,
                 self.engine.files_for(table.rows),
                 table.columns,
-                done=partial(self._let_go, held, table.query),
+                done=partial(self._free_rows, release_tables, table.query),
             )
-            for table, known in zip(held.tables, prints, strict=True)
+            for table, fingerprint in zip(release_tables.tables, fingerprints, strict=True)
         ]
 
-    def _let_go(self, held: anatomy.HeldTables, query: str) -> None:
-        """Free the memory of rows that have been written, unless somebody queries them."""
-        if held.let_go is not None and "published" not in self.__dict__:
-            self.__dict__.pop("held", None)
-            held.let_go(query)
+    def _free_rows(self, release_tables: HeldTables, query: str) -> None:
+        """Free the memory of rows that have been written, unless they are in use for queries."""
+        if release_tables.let_go is not None and "published" not in self.__dict__:
+            self.__dict__.pop("held_tables", None)
+            release_tables.let_go(query)
 
-    def measure_again(self, tables: Sequence[Table], engine: OwnEngine) -> anatomy.GroupSummary:
-        """Groups, sizes and levels from the tables alone: what was decided, and what was promised."""
+    def measure_again(self, tables: Sequence[Table], engine: OwnEngine) -> GroupSummary:
+        """Compute groups, sizes and levels from the tables only, and check the guarantees."""
         del engine
-        found = anatomy.measure_tables(self._joined(tables), self.model)
-        if found != self.summary or found.breaking:
-            told = ", ".join(self.model.broken_by(found.levels)) or "the levels differ"
-            raise publish.Unverified(f"the staged tables are not what was promised: {told}", hint=_HINT)
-        return found
+        group_summary = measure_tables(self._join_tables(tables), self.model)
+        if group_summary != self.summary or group_summary.breaking:
+            violations = (
+                ", ".join(self.model.broken_by(group_summary.levels)) or "the levels differ"
+            )
+            raise releases.Unverified(
+                f"the staged tables are not what was promised: {violations}", hint=_HINT
+            )
+        return group_summary
 
-    def document(self, measured: anatomy.GroupSummary, written: publish.Written) -> dict[str, Any]:
-        """What everybody is told, all of it worked out from the tables or asked for; no seed is in it.
+    def document(self, measured: GroupSummary, written: releases.Written) -> dict[str, Any]:
+        """Public manifest, computed from the tables or copied from the request.
 
-        Why a column was left out is not: the reason counts its values. Nor how chunks were dealt, which tells the size of the source.
+        It contains no seed. It omits the reasons for unpublished columns, because they count
+        values. It also omits the split into chunks, which discloses the size of the source.
         """
-        drawn = "a seed given by the publisher" if self.seed_given or written.seed_given else "a secret"
-        chunked = f"by group, whose numbers are drawn from {drawn}, then by value"
+        if self.seed_given or written.seed_given:
+            order_source = "a seed given by the publisher"
+        else:
+            order_source = "a secret"
+        chunk_order = f"by group, whose numbers are drawn from {order_source}, then by value"
         return {
             "kind": "anatomized",
             "method": self.groups.method.name,
             "promises": self.model.texts(),
             "levels": measured.levels.texts(),
-            "settings": {name: it for name, it in self._made_by.items() if name not in publish.CHUNK_SETTINGS},
+            "settings": {
+                name: setting
+                for name, setting in self._method_settings.items()
+                if name not in releases.CHUNK_SETTINGS
+            },
             "nulls": self.nulls,
             "roles": {
                 "quasi_identifiers": list(self.roles.quasi_identifiers),
@@ -204,28 +286,55 @@ class AnatomizedRelease(publish.Release):
                     "counted": table.counted,
                     "types": dict(types),
                 }
-                for table, (name, types) in zip(self.outline.tables, written.types.items(), strict=True)
+                for table, (name, types) in zip(
+                    self.outline.tables, written.types.items(), strict=True
+                )
             ],
-            "row_order": chunked if self.groups.only is None else f"drawn from {drawn}",
+            "row_order": chunk_order if self.groups.only is None else f"drawn from {order_source}",
             "engine": self.source.engine.name,
             "read_back_by": written.reader,
         }
 
-    def whole(self, told: str, *, hint: str = _SAMPLE) -> anatomy.Anatomized:
-        """All rows, which are in memory where there is one chunk."""
+    def private_document(self, measured: GroupSummary) -> dict[str, Any]:
+        """Private manifest: size and division of the source, reasons for unpublished columns."""
+        count_row = self.source.engine.query(
+            f"SELECT COUNT(*) AS n FROM {self.source.relation}"
+        ).to_pylist()[0]
+        return {
+            "kind": "anatomized",
+            "rows": {"original": int(count_row["n"]), "published": measured.records},
+            "left_out": dict(self.left_out),
+            "settings": self.settings,
+        }
+
+    def rows_in_memory(self, message: str, *, hint: str = _SAMPLE) -> Anatomized:
+        """Return all rows, which are in memory if there is one chunk.
+
+        Raises:
+            BadInput: The table was grouped in chunks.
+        """
         if self.groups.only is None:
-            raise BadInput(f"{told} where the table is too large for memory", hint=hint)
+            raise BadInput(f"{message} where the table is too large for memory", hint=hint)
         return self.groups.only
 
-    def _joined(self, tables: Sequence[Table]) -> anatomy.Published:
+    def _join_tables(self, tables: Sequence[Table]) -> Published:
         names = {"group": self.outline.group, "count": self.outline.count}
-        return anatomy.join_tables(tables, sensitive=self.roles.sensitive, **names)
+        return join_tables(tables, sensitive=self.roles.sensitive, **names)
 
-    def _compare_with_source(self, held: anatomy.HeldTables) -> None:
-        """Each table holds the tuples of the rows that were grouped, each as often as it occurs there."""
+    def _compare_with_source(self, release_tables: HeldTables) -> None:
+        """Check that each table holds the tuples of the grouped rows as often as they occur."""
         engine = self.engine
-        for table in held.tables:
-            times = f"CAST({engine.quote(held.count)} AS BIGINT)" if table.counted else "1"
-            ours = publish.Fingerprint.of(engine, f"({table.query})", columns=table.columns, times=times)
-            if ours != publish.Fingerprint.of(engine, held.origin, columns=table.columns, times=held.times):
-                raise publish.Unverified(f"{table.name} does not hold the values of {self.source.source}", hint=_HINT)
+        for table in release_tables.tables:
+            if table.counted:
+                times = f"CAST({engine.quote(release_tables.count)} AS BIGINT)"
+            else:
+                times = "1"
+            fingerprint = releases.Fingerprint.of(
+                engine, f"({table.query})", columns=table.columns, times=times
+            )
+            if fingerprint != releases.Fingerprint.of(
+                engine, release_tables.origin, columns=table.columns, times=release_tables.times
+            ):
+                raise releases.Unverified(
+                    f"{table.name} does not hold the values of {self.source.source}", hint=_HINT
+                )

@@ -1,75 +1,126 @@
 # SPDX-License-Identifier: Apache-2.0
-"""apply(): publish later rows the way an earlier release was published, if both together still keep its promises.
+"""apply(): publish later records as an earlier release was published (an incremental release).
 
-Every value gets the label it got then, or that its column's rule gives it. All that was published so far and the new rows are counted
-together and held against the earlier promises, with the prior of all originals together. What this does not prove is said: whether a person
-is in both, what the new rows tell somebody who knows that a person is among them (`Applied.alone`), and promises on assumptions that a
-manifest does not hold.
+Every value gets its label in the earlier release, or the label of its column's rule. The new
+records must meet the requirements of the earlier release together with everything published so far,
+and among themselves. Both checks use the prior of all records. Records whose class fails are
+deferred: they stay in the private part of the new release and are checked again with the next
+batch.
+
+The result reports facts that are not verified: whether a person is in both tables, and requirements
+on assumptions that a manifest does not hold.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
-from divulge import engines, metrics, publish, search, values
+from divulge import attacks, engines, generalization, releases
 from divulge import ledger as ledgers
-from divulge.api.released import beside_released
-from divulge.belief import Adversary, Assumptions, adversary_in_force
-from divulge.count import Cells, Contingency, Request, count, count_in_memory
+from divulge.adversary import Adversary, adversary_in_force
+from divulge.api.prior_releases import add_prior_releases
+from divulge.counting import Contingency, Request, count_in_memory
 from divulge.engines import OwnEngine
-from divulge.errors import BadInput
+from divulge.errors import BadInput, nearest
+from divulge.generalization import Recoding
 from divulge.metrics import Measurement
-from divulge.policy import Policy, Promise, Verdict, judge
+from divulge.policy import Policy, Verdict, guard
 from divulge.results import Result
-from divulge.search import Recoding
-from divulge.table import Roles, Table, own_table, read, table_of
-from divulge.values import as_text
+from divulge.sources import Roles, Table, own_table, read, table_of
+from divulge.validation import checked
 
 Unseen = Literal["refuse", "suppress"]
-_SHOWN = 20
+_MAX_LISTED = 20
 _ROUNDING = 1e-6
-"""29 of 100 rows are no more than 0.29 of them, which a float is a little less than."""
+"""Tolerance of shares: 29 of 100 rows are not more than 0.29, although the float is slightly less.
+"""
 _HINT = "Leave their rows out with unseen='suppress', or generalize old and new rows together"
+_INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
+_INTEGER_TYPES = frozenset((*_INTEGERS, *(f"U{name}" for name in _INTEGERS)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Applied(Result):
-    """Later rows that were published."""
+    """Later records that were published."""
 
     view = "releases"
 
     folder: Path
     rows: int
-    """Rows that were handed in."""
+    """New records that were passed."""
+    previously_deferred: int
+    """Records that earlier batches deferred and that were checked again with the new ones."""
     suppressed: int
-    """Rows of them that were left out."""
+    """New records that were suppressed because the release does not contain one of their values."""
+    deferred: int
+    """Records that are deferred to the next batch."""
+    reasons: Mapping[str, int]
+    """Number of deferred records by reason."""
     together: Measurement = field(repr=False)
-    """What the earlier release and the new rows tell together."""
-    verdict: Verdict | None
-    """None where no promise could be checked."""
-    alone: Verdict | None
-    """The same for the new rows by themselves, where somebody looks who knows that a person is among them."""
+    """Metrics of everything published before together with the new records."""
+    verdict: Verdict
+    """Verdict of `together`."""
+    alone: Verdict
+    """Verdict of the new records among themselves.
+
+    It is for an adversary who knows that a person is one of them.
+    """
     unchecked: tuple[str, ...]
-    """Promises that could not be checked again, each with the reason."""
+    """Requirements that could not be checked again, each with the reason."""
+    max_deferred: float = 1.0
+    """Share of records that could have been deferred."""
+    accept_incremental_risk: bool = False
+    """True if records that fail the requirements among themselves could be published."""
+    person: str | None = None
+    """Column that identifies people, if it is known."""
+    uniqueness: guard.uniqueness.Uniqueness | None = field(default=None, repr=False)
+    """Uniqueness of the published new records among themselves, by all published columns."""
+    deferral_attacks: tuple[attacks.Attempt, ...] = ()
+    """Attacks on the records of missing classes.
+
+    The adversary knows the program, the policy and the people in the batch.
+    """
     beside: Verdict | None = None
-    """The new rows in joint classes with other releases that are out already, where such were named."""
-    ledger: publish.Register | None = field(default=None, repr=False, metadata={"told": False})
-    """Where they were entered."""
+    """Verdict of the new records in joint classes with other prior releases, if there are any."""
+    ledger: releases.Register | None = field(default=None, repr=False, metadata={"told": False})
+    """Ledger in which the new release was entered."""
+    private_folder: Path | None = None
+    """Folder of the private part of the new release."""
+
+    @property
+    def published(self) -> int:
+        """Number of published records."""
+        return self.rows + self.previously_deferred - self.suppressed - self.deferred
+
+    @property
+    def smallest_class(self) -> int:
+        """Size of the smallest class among the new records (k)."""
+        return releases.smallest_class(self.alone.measurement)
+
+    @property
+    def unique(self) -> int:
+        """Number of published new records that are unique among them."""
+        return releases.unique_records(self.alone.measurement)
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """Everything that the numbers depend on."""
-        held = {} if self.beside is None else {"released": self.beside.measurement.settings["released"]}
-        return {**self.together.settings, **held}
+        """All settings on which the numbers depend."""
+        settings = dict(self.together.settings)
+        if self.beside is not None:
+            settings["released"] = self.beside.measurement.settings["released"]
+        return settings | {
+            "max_deferred": self.max_deferred,
+            "accept_incremental_risk": self.accept_incremental_risk,
+            "person": self.person,
+            "prior_of_new_records": "all records that ever came, as for the judgment together",
+            "deferral": releases.REVEALS,
+        }
 
 
-@values.checked
+@checked
 def apply(
     release: str | Path,
     table: Any,
@@ -77,342 +128,504 @@ def apply(
     *,
     unseen: Unseen = "refuse",
     suppression: float | None = None,
+    max_deferred: float = 1.0,
+    accept_incremental_risk: bool = False,
+    person: str | None = None,
     force: bool = False,
     seed: int | None = None,
+    private_dir: str | Path | None = None,
+    release_private_dir: str | Path | None = None,
     adversary: Adversary | None = None,
     ledger: str | Path | ledgers.Ledger | None = None,
     engine: engines.EngineChoice = None,
 ) -> Applied:
-    """Publish later rows the way an earlier release was published, if both together still keep its promises.
+    """Publish later records as an earlier release was published, and defer the others.
+
+    The published new records meet the requirements of the earlier release together with everything
+    published before and among themselves. Records of other classes are deferred: they are kept in
+    the private part of the new release. The next `apply` to that release adds them automatically.
+    Do not pass them again.
 
     Args:
-        release: The folder of the earlier release, as `generalize` wrote it, or `apply`: everything published so far is judged together.
-        table: The later rows, whatever `read` opens.
+        release: The folder of the last release, as `generalize` or `apply` wrote it. Everything
+            published so far is checked together.
+        table: The new records: any source that `read` opens.
         out: The folder to write.
-        unseen: What becomes of rows with values that the release does not know, and of rows whose class would break a promise: nothing is
-            published ("refuse"), or they are left out ("suppress").
-        suppression: With unseen="suppress", the share of the new rows that may be left out; by default what the release's policy allowed.
+        unseen: Handling of records with values that are not in the release: "refuse" publishes
+            nothing and raises an error, "suppress" suppresses the records.
+        suppression: With unseen="suppress", the share of the new records that may be suppressed.
+            The default is the limit in the policy of the release.
+        max_deferred: The share of the records (new ones and those deferred before) that may be
+            deferred. If more would be, nothing is published. By default there is no limit, because
+            a deferred record is not lost.
+        accept_incremental_risk: Publish records that do not meet the requirements among the new
+            records, if they meet them together with the earlier ones. An adversary who knows that a
+            person is among the new records may then single them out.
+        person: The column that names the person each record belongs to. A person with several
+            records, or with a record that was deferred before, then raises an error. The next
+            `apply` uses the same column.
         force: Overwrite what is at `out`.
         seed: Fixes the order of the rows, for tests; by default it is drawn from a secret.
-        adversary: What else she holds of the new people (released=): the new rows then keep the promises in joint classes too, by
-            themselves, for nobody knows here in which of these the people of the earlier release are. Nothing else about her has an
+        private_dir: Folder for the private part of the new release; by default next to `out`, with
+            the suffix `.private`.
+        release_private_dir: The private part of `release`, if it is not next to it.
+        adversary: Other releases of the new people that the adversary holds (released=). The new
+            records then meet the requirements in joint classes too, among themselves. The classes
+            of the earlier release's people in these releases are not known. Other settings have no
             effect here.
-        ledger: The `Ledger`, or its folder, in which they are entered; what is out there and not continued by `release`, she holds too.
+        ledger: The `Ledger`, or its folder, in which the release is entered. The adversary also
+            holds the releases in it that `release` does not continue.
         engine: As in `read`.
 
     Examples:
         >>> import divulge as dv, pyarrow as pa, tempfile
-        >>> people = pa.table({"zip": ["4761", "4762", "4791", "4792"], "disease": ["flu", "cold", "flu", "cold"]})
-        >>> later = pa.table({"zip": ["4762", "4791"], "disease": ["flu", "cold"]})
+        >>> people = pa.table(
+        ...     {"zip": ["4761", "4762", "4791", "4792"], "disease": ["flu", "cold", "flu", "cold"]}
+        ... )
+        >>> later = pa.table({"zip": ["4762", "4761", "4791"], "disease": ["flu", "cold", "cold"]})
         >>> policy = dv.Policy(k_anonymity=2)
-        >>> release = dv.generalize(people, policy=policy, quasi_identifiers="zip", sensitive="disease")
+        >>> hierarchies = {"zip": {"prefix": [3]}}
+        >>> release = dv.generalize(
+        ...     people,
+        ...     policy=policy,
+        ...     quasi_identifiers="zip",
+        ...     sensitive="disease",
+        ...     hierarchies=hierarchies,
+        ... )
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     _ = release.write(f"{folder}/first")
         ...     applied = dv.apply(f"{folder}/first", later, f"{folder}/second")
-        >>> applied.rows, applied.suppressed, applied.verdict.holds
-        (2, 0, True)
+        >>> applied.published, applied.deferred, applied.smallest_class
+        (2, 1, 2)
     """
     if suppression is not None and unseen != "suppress":
-        raise BadInput("suppression= has no effect where no row is left out", hint="Say unseen='suppress' with it")
-    if ledger is None:
-        return _applied(release, table, out, unseen, suppression, force=force, seed=seed, her=adversary, engine=engine)
-    book = ledgers.Ledger.of(ledger)
-    with book.turn():
-        known = book.judge()
-        # What the release continues is judged with the new rows as it is; all else as what is held beside it.
-        her = known.held_by(adversary_in_force(adversary), continued=Path(release))
-        asked: dict[str, Any] = {"force": force, "seed": seed, "her": her, "engine": engine}
-        found = _applied(release, table, out, unseen, suppression, **asked, ledger=known)
-        return replace(found, ledger=known)
-
-
-def _applied(
-    release: str | Path,
-    table: Any,
-    out: str | Path,
-    unseen: Unseen,
-    suppression: float | None,
-    *,
-    force: bool,
-    seed: int | None,
-    her: Adversary | None,
-    engine: engines.EngineChoice,
-    ledger: publish.Register | None = None,
-) -> Applied:
-    earlier = publish.Earlier.open(release)
-    limit = Policy(suppression=earlier.suppression if suppression is None else suppression).suppression
-    given, own = own_table(read(table, engine=engine))
-    roles = Roles(earlier.quasi_identifiers, earlier.sensitive, (), earlier.weight, None)
-    given, held = _beside(given, roles, her)
-    source, own = _source(given, own, earlier, held)
-    counted = held.pinned(
-        count_in_memory(Request(source, held.judged(roles), earlier.nulls, earlier.document["joint"]))
-    )
-    earlier.refuse_unless_about(counted.cells)
-    recoding = _recode(earlier, counted, unseen=unseen)
-    later = _Later(earlier, source, own, roles, counted, held)
-    promises, unchecked = earlier.checkable(counted)
-    unchecked = (*earlier.unchecked, *unchecked)
-    if held.columns and not promises:
-        told = f"released= has no effect: no promise of {release} can be checked again"
-        raise BadInput(told, hint="Leave it out, or generalize old and new rows together")
-    recoding, together, verdict = later.settle(recoding, promises, unseen=unseen)
-    left_out = counted.rows - search.published(counted, recoding).rows
-    if left_out > limit * counted.rows + _ROUNDING:
-        raise publish.Unverified(
-            f"{left_out} of {counted.rows} new rows would be left out ({left_out / counted.rows:.1%}), and {limit:.1%} may be",
-            hint="Nothing was published. Generalize old and new rows together, or allow more with suppression=",
+        raise BadInput(
+            "suppression= has no effect where no row is left out",
+            hint="Say unseen='suppress' with it",
         )
-    alone = judge(later.measure(later.rows(recoding), together=False), promises) if promises else None
-    release_of = _LaterRelease(
-        source=source, engine=own, ledger=ledger, later=later, recoding=recoding, promises=promises, unchecked=unchecked
+    if not 0 <= max_deferred <= 1:
+        raise BadInput(
+            f"max_deferred = {max_deferred!r} is not a share", hint="Give a number from 0 to 1"
+        )
+    releases.refuse_target(out, force=force, private_dir=private_dir)
+    request = _ApplyRequest(
+        release,
+        table,
+        out,
+        unseen,
+        suppression,
+        max_deferred,
+        accept_incremental_risk,
+        person,
+        force,
+        seed,
+        private_dir,
+        release_private_dir,
+        engine,
     )
-    folder = release_of.write(out, force=force, seed=seed)
-    beside = judge(later.beside(recoding), promises) if promises and held.columns else None
-    return Applied(folder, counted.rows, left_out, together, verdict, alone, unchecked, beside, frame=source.frame)
+    if ledger is None:
+        return _apply(request, adversary)
+    open_ledger = ledgers.Ledger.of(ledger)
+    with open_ledger.turn():
+        ledger_releases = open_ledger.judge()
+        # The releases that `release` continues are checked with the new rows. All others are prior
+        # releases that the adversary holds.
+        effective_adversary = ledger_releases.held_by(
+            adversary_in_force(adversary), continued=Path(release)
+        )
+        return replace(
+            _apply(request, effective_adversary, ledger_releases), ledger=ledger_releases
+        )
 
 
-def _beside(table: Table, roles: Roles, adversary: Adversary | None) -> tuple[Table, publish.EarlierReleases]:
-    """The new rows with what else is out already of their people."""
-    her = adversary_in_force(adversary)
-    her.refuse([name for name in her.given if name != "released"], "the release says what it assumed of her")
-    return beside_released(table, roles, her)
+@dataclass(frozen=True)
+class _ApplyRequest:
+    """The arguments of `apply`."""
+
+    release: str | Path
+    table: Any
+    out: str | Path
+    unseen: Unseen
+    suppression: float | None
+    max_deferred: float
+    accept_incremental_risk: bool
+    person: str | None
+    force: bool
+    seed: int | None
+    private_dir: str | Path | None
+    release_private_dir: str | Path | None
+    engine: engines.EngineChoice
 
 
-def _source(
-    table: Table, engine: OwnEngine, earlier: publish.Earlier, held: publish.EarlierReleases
-) -> tuple[Table, OwnEngine]:
-    """The columns that the release has, with its types, and what is held beside them; others are not published."""
+def _apply(
+    request: _ApplyRequest, adversary: Adversary | None, ledger: releases.Register | None = None
+) -> Applied:
+    earlier = releases.ContinuedRelease.open(
+        request.release, private_dir=request.release_private_dir
+    )
+    batch, person = _read_batch(request, earlier, adversary)
+    new_rows = batch.contingency.rows
+    previously_deferred = 0
+    if batch.previously_deferred is not None:
+        previously_deferred = batch.previously_deferred.rows
+        new_rows -= previously_deferred
+    recoding = _recode(earlier, batch.contingency, unseen=request.unseen)
+    promises, unchecked = earlier.checkable(batch.contingency)
+    unchecked = (*earlier.unchecked, *unchecked)
+    if not promises:
+        raise BadInput(
+            f"no requirement of {request.release} can be checked for new rows: "
+            f"{'; '.join(unchecked) or 'it has none'}",
+            hint="Generalize old and new rows together",
+        )
+    suppressed = batch.contingency.rows - generalization.published(batch.contingency, recoding).rows
+    _check_suppression_limit(request, earlier, suppressed, new_rows)
+    decision = batch.decide(recoding, promises, accept_risk=request.accept_incremental_risk)
+    deferred = batch.deferred_records(decision)
+    published = batch.published_table(decision.recoding)
+    uniqueness = batch.judge_uniqueness(published, accept_risk=request.accept_incremental_risk)
+    _check_deferral_limit(request, deferred, batch.contingency.rows)
+    release = batch.release(
+        decision,
+        promises=promises,
+        unchecked=unchecked,
+        accept_risk=request.accept_incremental_risk,
+        person=person,
+        ledger=ledger,
+    )
+    folder = release.write(
+        request.out, force=request.force, seed=request.seed, private_dir=request.private_dir
+    )
+    return Applied(
+        folder,
+        rows=new_rows,
+        previously_deferred=previously_deferred,
+        suppressed=suppressed,
+        deferred=deferred,
+        reasons=decision.reasons,
+        together=decision.together,
+        verdict=decision.verdict,
+        alone=decision.new_records,
+        unchecked=unchecked,
+        max_deferred=request.max_deferred,
+        accept_incremental_risk=request.accept_incremental_risk,
+        person=person,
+        uniqueness=uniqueness,
+        deferral_attacks=attacks.attack_deferral(batch, decision, promises),
+        beside=decision.joint,
+        private_folder=releases.private_place(folder, request.private_dir),
+        frame=batch.source.frame,
+    )
+
+
+def _check_suppression_limit(
+    request: _ApplyRequest, earlier: releases.ContinuedRelease, suppressed: int, rows: int
+) -> None:
+    if request.suppression is None:
+        share = earlier.suppression
+    else:
+        share = request.suppression
+    limit = Policy(suppression=share).suppression
+    if suppressed > limit * rows + _ROUNDING:
+        raise releases.Unverified(
+            f"{suppressed} of {rows} new rows would be left out ({suppressed / rows:.1%}), and "
+            f"{limit:.1%} may be",
+            hint="Nothing was published. Generalize old and new rows together, or allow more "
+            "with suppression=",
+        )
+
+
+def _check_deferral_limit(request: _ApplyRequest, deferred: int, rows: int) -> None:
+    if deferred > request.max_deferred * rows + _ROUNDING:
+        raise releases.Unverified(
+            f"{deferred} of {rows} records would be deferred ({deferred / rows:.1%}), and "
+            f"{request.max_deferred:.1%} may be",
+            hint="Nothing was written. Pass the new records again with the next batch, or allow "
+            "more with max_deferred=",
+        )
+
+
+# --- reading of new and previously deferred records -----------------------------------------------
+def _read_batch(
+    request: _ApplyRequest, earlier: releases.ContinuedRelease, adversary: Adversary | None
+) -> tuple[releases.NewRecords, str | None]:
+    """Read and count the new and previously deferred records; find the person column."""
+    table, engine = own_table(read(request.table, engine=request.engine))
     missing = [name for name in earlier.columns if name not in table.names]
     if missing:
-        told = f"{table.source} lacks columns of the release: {', '.join(map(repr, missing))}"
-        raise BadInput(told, hint="New rows need every column that was published")
-    types = {column.name: column.type for column in earlier.read(engine).columns}
-    # A column that was made coarser is text there and is looked up as it comes.
-    kept = [name for name in earlier.columns if name in earlier.unchanged]
-    other = {name: types[name] for name in kept if table.column(name).type != types[name]}
-    _refuse_misfits(table, engine, other)
-    cast = {name: f"{engine.cast(engine.quote(name), type_)} AS {engine.quote(name)}" for name, type_ in other.items()}
-    selected = ", ".join(cast.get(name, engine.quote(name)) for name in (*earlier.columns, *held.columns))
+        message = f"{table.source} lacks columns of the release: {', '.join(map(repr, missing))}"
+        raise BadInput(message, hint="New rows need every column that was published")
+    person = _person_column(request.person, earlier, table)
+    table = _with_release_types(table, engine, earlier)
+    deferred = earlier.read_deferred(engine)
+    if deferred is not None:
+        deferred = _with_release_types(deferred, engine, earlier)
+    _require_one_record_per_person(table, deferred, engine, person)
+    roles = Roles(earlier.quasi_identifiers, earlier.sensitive, (), earlier.weight, None)
+    counted_deferred = None
+    if deferred is not None:
+        counted_deferred = _count(deferred, roles, earlier)
+        table = _union_records(table, deferred, engine, earlier, person)
+    table, prior_releases = _with_prior_releases(table, roles, adversary)
+    not_published = [name for name in (person,) if name is not None and name not in earlier.columns]
+    if prior_releases.columns:
+        unpublished = (
+            name for name in table.names if name not in (*earlier.columns, *prior_releases.columns)
+        )
+        not_published = list(unpublished)
+    selected = ", ".join(
+        map(engine.quote, (*earlier.columns, *not_published, *prior_releases.columns))
+    )
     relation = f"(SELECT {selected} FROM {table.relation})"
-    return table_of(engine, relation, source=table.source, frame=table.frame, reading=table.reading), engine
+    source = table_of(
+        engine, relation, source=table.source, frame=table.frame, reading=table.reading
+    )
+    contingency = prior_releases.pinned(
+        _count(source, prior_releases.roles_with_priors(roles), earlier)
+    )
+    earlier.refuse_unless_about(contingency.cells)
+    batch = releases.NewRecords(
+        earlier,
+        source,
+        engine,
+        roles,
+        contingency,
+        prior_releases,
+        counted_deferred,
+        tuple(not_published),
+    )
+    return batch, person
 
 
-def _refuse_misfits(table: Table, engine: OwnEngine, types: Mapping[str, str]) -> None:
-    """Refuse values that do not have the type that their column had in the release."""
+def _count(table: Table, roles: Roles, earlier: releases.ContinuedRelease) -> Contingency:
+    return count_in_memory(Request(table, roles, earlier.nulls, earlier.document["joint"]))
+
+
+def _person_column(
+    name: str | None, earlier: releases.ContinuedRelease, table: Table
+) -> str | None:
+    """Column that names people: the named one, else the one named before, if the table has it."""
+    if name is None:
+        if earlier.person in table.names:
+            return earlier.person
+        return None
+    if name not in table.names:
+        raise BadInput(f"{table.source} has no column {name!r}", hint=nearest(name, table.names))
+    return name
+
+
+def _with_prior_releases(
+    table: Table, roles: Roles, adversary: Adversary | None
+) -> tuple[Table, releases.EarlierReleases]:
+    """Add the records' class in each other prior release that the adversary holds."""
+    effective_adversary = adversary_in_force(adversary)
+    effective_adversary.refuse(
+        [name for name in effective_adversary.explicit_settings if name != "released"],
+        "the release says what it assumed of her",
+    )
+    return add_prior_releases(table, roles, effective_adversary)
+
+
+def _with_release_types(
+    table: Table, engine: OwnEngine, earlier: releases.ContinuedRelease
+) -> Table:
+    """Cast columns to their types in the release, or in the original if they were generalized.
+
+    Values of a generalized column that do not fit the type of the original are not cast. They are
+    not in the release.
+    """
+    published = {column.name: column.type for column in earlier.read(engine).columns}
+    unchanged: dict[str, str] = {}
+    generalized: dict[str, str] = {}
+    for name in earlier.columns:
+        source_type = table.column(name).type
+        if name in earlier.unchanged:
+            unchanged[name] = published[name]
+        else:
+            generalized[name] = earlier.original_types.get(name, source_type)
+    unchanged = {
+        name: type_ for name, type_ in unchanged.items() if type_ != table.column(name).type
+    }
+    generalized = {
+        name: type_
+        for name, type_ in generalized.items()
+        if type_ != table.column(name).type and _may_be_cast(table.column(name).type, type_)
+    }
+    misfits = _count_misfits(table, engine, unchanged | generalized)
+    wrong = {name: misfits[name] for name in unchanged if misfits[name]}
+    if wrong:
+        mismatches = ", ".join(
+            f"{n} values of {name!r} (not {unchanged[name]})" for name, n in wrong.items()
+        )
+        raise BadInput(
+            f"{table.source} has values of other types than the release: {mismatches}",
+            hint="Correct them first",
+        )
+    types = unchanged | {name: type_ for name, type_ in generalized.items() if not misfits[name]}
+    return _cast(table, engine, types)
+
+
+def _may_be_cast(source_type: str, target: str) -> bool:
+    """True if labels are looked up by the same text after a cast of a generalized column.
+
+    30.0 as text is not 30.
+    """
+    return target != "VARCHAR" or source_type in _INTEGER_TYPES
+
+
+def _cast(table: Table, engine: OwnEngine, types: Mapping[str, str]) -> Table:
     if not types:
+        return table
+    cells = []
+    for name in table.names:
+        quoted = engine.quote(name)
+        if name in types:
+            cells.append(f"{engine.cast(quoted, types[name])} AS {quoted}")
+        else:
+            cells.append(quoted)
+    relation = f"(SELECT {', '.join(cells)} FROM {table.relation})"
+    return table_of(engine, relation, source=table.source, frame=table.frame, reading=table.reading)
+
+
+def _count_misfits(table: Table, engine: OwnEngine, types: Mapping[str, str]) -> dict[str, int]:
+    """Number of values of each column that a cast to the type would change or lose."""
+    if not types:
+        return {}
+    sums = []
+    for position, (name, type_) in enumerate(types.items()):
+        cell = engine.quote(name)
+        same = f"COALESCE({_same_after_cast(engine, cell, table.column(name).type, type_)}, FALSE)"
+        sums.append(
+            f"SUM(CASE WHEN {cell} IS NOT NULL AND NOT {same} THEN 1 ELSE 0 END) AS c{position}"
+        )
+    misfit_counts = engine.query(f"SELECT {', '.join(sums)} FROM {table.relation}").to_pylist()[0]
+    return {name: int(misfit_counts[f"c{position}"] or 0) for position, name in enumerate(types)}
+
+
+def _same_after_cast(engine: OwnEngine, cell: str, source_type: str, target: str) -> str:
+    """SQL condition that a value does not change by a cast.
+
+    30.7 is not a BIGINT, and a time of day is not a DATE.
+    """
+    value = engine.cast(cell, target, attempt=True)
+    if source_type != "VARCHAR":
+        return f"({engine.cast(value, source_type, attempt=True)} = {cell})"
+    via_type = {"DATE": "TIMESTAMP", "BOOLEAN": "VARCHAR"}.get(target)
+    if via_type == "VARCHAR":
+        return f"({value} IS NOT NULL)"
+    if via_type is None:
+        if target in _INTEGER_TYPES or target.startswith("DECIMAL"):
+            via_type = "DOUBLE"
+        else:
+            via_type = target
+    return (
+        f"({engine.cast(cell, via_type, attempt=True)} = "
+        f"{engine.cast(value, via_type, attempt=True)})"
+    )
+
+
+def _union_records(
+    table: Table,
+    deferred: Table,
+    engine: OwnEngine,
+    earlier: releases.ContinuedRelease,
+    person: str | None,
+) -> Table:
+    """Union of the new and the deferred records, in the columns that both have."""
+    quote = engine.quote
+    shared = [name for name in table.names if name in deferred.names]
+    different = [name for name in shared if table.column(name).type != deferred.column(name).type]
+    for name in different:
+        types = (table.column(name).type, deferred.column(name).type)
+        if name in earlier.columns and not all(
+            type_ == "VARCHAR" or type_ in _INTEGER_TYPES for type_ in types
+        ):
+            message = (
+                f"{name!r} has the type {types[0]} in the new rows and {types[1]} in the "
+                "rows "
+                "that were deferred"
+            )
+            raise BadInput(message, hint="Give the new rows the types of the earlier ones")
+    texts = dict.fromkeys(different, "VARCHAR")
+    sides = [_cast(table, engine, texts), _cast(deferred, engine, texts)]
+    selected = [", ".join(map(quote, shared))] * 2
+    if person is not None and person not in shared:
+        type_ = table.column(person).type
+        selected[0] += f", {quote(person)}"
+        selected[1] += f", {engine.cast('NULL', type_)} AS {quote(person)}"
+    queries = [
+        f"SELECT {names} FROM {side.relation}" for names, side in zip(selected, sides, strict=True)
+    ]
+    relation = f"({' UNION ALL '.join(queries)})"
+    return table_of(engine, relation, source=table.source, frame=table.frame, reading=table.reading)
+
+
+def _require_one_record_per_person(
+    table: Table, deferred: Table | None, engine: OwnEngine, person: str | None
+) -> None:
+    """Raise BadInput for people with several new records or with a previously deferred record."""
+    if person is None:
         return
-    quoted = {name: engine.quote(name) for name in types}
-    sums = ", ".join(
-        f"COUNT({quoted[name]}) - COUNT({engine.cast(quoted[name], type_, attempt=True)}) AS c{place}"
-        for place, (name, type_) in enumerate(types.items())
+    cell = engine.cast(engine.quote(person), "VARCHAR")
+    people = f"SELECT {cell} AS person FROM {table.relation}"
+    sql = (
+        "SELECT COUNT(*) AS n, COUNT(person) AS named, COUNT(DISTINCT person) AS people FROM "
+        f"({people}) AS p"
     )
-    found = engine.query(f"SELECT {sums} FROM {table.relation}").to_pylist()[0]
-    misfits = {name: found[f"c{place}"] for place, name in enumerate(types) if found[f"c{place}"]}
-    if misfits:
-        told = ", ".join(f"{n} values of {name!r} (not {types[name]})" for name, n in misfits.items())
-        raise BadInput(f"{table.source} has values of other types than the release: {told}", hint="Correct them first")
-
-
-def _recode(earlier: publish.Earlier, counted: Contingency, *, unseen: Unseen) -> Recoding:
-    """The label of each raw class, by the mappings; classes with unseen values are left out, or all of the values are named."""
-    recoding, strange = earlier.recode(counted)
-    lost = int((~recoding.kept).sum())
-    if unseen == "suppress" or not lost:
-        return recoding
-    if not strange:
-        raise BadInput(f"{lost} combinations of values in the new rows lie in no class of the release", hint=_HINT)
-    told = "; ".join(
-        f"{name!r}: {', '.join(map(repr, values[:_SHOWN]))}{', ...' if len(values) > _SHOWN else ''} ({len(values)})"
-        for name, values in strange.items()
-    )
-    raise BadInput(f"the release does not know values of the new rows: {told}", hint=_HINT)
-
-
-@dataclass(frozen=True, eq=False)
-class _Later:
-    """New rows, on their way to be published."""
-
-    earlier: publish.Earlier
-    source: Table
-    engine: OwnEngine
-    roles: Roles
-    counted: Contingency
-    held: publish.EarlierReleases
-    """What else is out already of the new people."""
-
-    def settle(
-        self, recoding: Recoding, promises: tuple[Promise, ...], *, unseen: Unseen
-    ) -> tuple[Recoding, Measurement, Verdict | None]:
-        """Leave out new rows until old and new rows together keep the promises, or refuse."""
-        while True:
-            if not recoding.kept.any():
-                told = "no new row can be published by this release"
-                raise publish.Unverified(told, hint="Generalize old and new rows together")
-            together = self.measure(self.rows(recoding))
-            if not promises:
-                return recoding, together, None
-            verdict = judge(together, promises, sample=len(together.contingency))
-            broken = verdict
-            if verdict.holds and self.held.columns:
-                joint = self.beside(recoding)
-                broken = judge(joint, promises, sample=len(joint.contingency))
-            if broken.holds:
-                return recoding, together, verdict
-            fewer = self._without_breaking(recoding, broken)
-            if unseen == "refuse" or not (recoding.kept & ~fewer.kept).any():
-                raise _broken(broken, beside=verdict.holds)
-            recoding = fewer
-
-    def _without_breaking(self, recoding: Recoding, verdict: Verdict) -> Recoding:
-        """The same without the new rows in classes that break a promise."""
-        breaking = {
-            tuple(as_text(value) for value in item.key.values())
-            for outcome in verdict.outcomes
-            for item in outcome.sample
-            if not outcome.holds
-        }
-        columns = [
-            [labels[code] for code in codes.tolist()]
-            for labels, codes in zip(recoding.labels, recoding.codes, strict=True)
-        ]
-        if breaking and len(next(iter(breaking))) > len(columns):  # joint classes
-            places = range(len(columns), len(self.counted.keys))
-            columns += [list(map(as_text, self.counted.key_column(place).to_pylist())) for place in places]
-        broken = np.array([key in breaking for key in zip(*columns, strict=True)])
-        return replace(recoding, kept=recoding.kept & ~broken)
-
-    def rows(self, recoding: Recoding) -> str:
-        """A query for the new rows as they are published."""
-        roles = self.held.kept_back(self.roles)
-        return publish.recoded_rows(
-            self.source, self.engine, self.counted, recoding, roles=roles, nulls=self.earlier.nulls
+    counts = engine.query(sql).to_pylist()[0]
+    if counts["named"] < counts["n"]:
+        missing = counts["n"] - counts["named"]
+        raise BadInput(
+            f"{missing:,} new rows have no {person!r}, so their people cannot be told apart"
+        )
+    if counts["people"] < counts["named"]:
+        message = (
+            f"{counts['named']:,} new rows belong to {counts['people']:,} people by {person!r}"
+        )
+        raise BadInput(message, hint="An incremental release takes one row of each person")
+    if deferred is None or not deferred.has(person):
+        return
+    before = f"SELECT {cell} AS person FROM {deferred.relation}"
+    sql = f"SELECT COUNT(*) AS n FROM ({people}) AS p WHERE person IN ({before})"
+    repeated = engine.query(sql)["n"][0].as_py()
+    if repeated:
+        message = (
+            f"{repeated:,} new rows belong to people whose rows were deferred before, by {person!r}"
+        )
+        raise BadInput(
+            message, hint="Do not pass deferred rows again: they are added automatically"
         )
 
-    def beside(self, recoding: Recoding) -> Measurement:
-        """What the new rows tell in joint classes with what else is out, and what is missing among them."""
-        found = search.published(self.counted, search.with_left_behind(self.counted, recoding))
-        known = Assumptions(original_values=self.masses)
-        return self.held.told_by(metrics.measure_counts(found, self.source, self.roles, assumptions=known))
 
-    def measure(
-        self, rows: str, *, engine: OwnEngine | None = None, together: bool = True, against_original: bool = True
-    ) -> Measurement:
-        """What these rows tell, by themselves or with the earlier release; the prior is that of the old original and all new rows.
+def _recode(
+    earlier: releases.ContinuedRelease, contingency: Contingency, *, unseen: Unseen
+) -> Recoding:
+    """Label of each raw class, by the mappings.
 
-        Not `against_original`: the prior is that of what is published, as anybody can measure it.
-        """
-        where = engine or self.engine
-        listed = ", ".join(map(where.quote, self.roles.counted))
-        relation = f"SELECT {listed} FROM ({rows}) AS later"
-        if together:
-            relation += f" UNION ALL {self.earlier.all_rows(where, self.roles.counted)}"
-        source = f"{self.earlier.folder} with {self.source.source}" if together else self.source.source
-        table = table_of(where, f"({relation})", source=source)
-        counted = count(table, self.roles, joint=self.earlier.document["joint"])
-        guessing = Assumptions.guessing(self.earlier.guesses)
-        if not against_original:
-            return metrics.measure_counts(counted, table, self.roles, assumptions=guessing)
-        known = replace(guessing, original_values=self.masses)
-        return metrics.measure_counts(counted, table, self.roles, assumptions=known)
-
-    @cached_property
-    def masses(self) -> dict[str, dict[str | None, float]]:
-        """How often each sensitive value occurred in the old original and in all later rows."""
-        return {name: _together(self.earlier.masses[name], cells) for name, cells in self.counted.cells.items()}
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _LaterRelease(publish.Release):
-    """New rows that may be published."""
-
-    later: _Later
-    recoding: Recoding
-    promises: tuple[Promise, ...]
-    unchecked: tuple[str, ...]
-
-    def form(self, wanted: str | None) -> publish.Format:
-        """That of the earlier release, unless another is asked for."""
-        earlier = self.later.earlier.form
-        return publish.choose_format(self.source, wanted) if wanted else publish.writable(self.engine, earlier)
-
-    def parts(self, seed: int | None) -> list[publish.ReleasePart]:
-        rows = self.later.rows(self.recoding)
-        expected = publish.Fingerprint.of(self.engine, f"({rows})")
-        files = self.engine.files_for(expected.rows)
-        secret = publish.draw_secret(seed)
-        return [publish.ReleasePart("table", rows, expected, files, self.later.roles.counted, secret)]
-
-    def measure_again(self, tables: Sequence[Table], engine: OwnEngine) -> tuple[Measurement, Measurement]:
-        (table,) = tables
-        later = self.later
-        request = Request(table, later.roles, "category", later.earlier.document["joint"])
-        planned = search.published(later.counted, self.recoding)
-        publish.compare(count_in_memory(request), planned.roll_up(later.roles.quasi_identifiers))
-        rows = f"SELECT * FROM {table.relation}"
-        measured = later.measure(rows, engine=engine)
-        if self.promises:
-            publish.hold(measured, Policy(self.promises))
-            if (
-                later.held.columns
-            ):  # the file has the rows that were planned, and only the new table says whose they are
-                publish.hold(later.beside(self.recoding), Policy(self.promises))
-        return later.measure(rows, engine=engine, against_original=False), measured
-
-    def document(self, measured: tuple[Measurement, Measurement], written: publish.Written) -> dict[str, Any]:
-        alone, _ = measured
-        earlier, roles = self.later.earlier, self.later.roles
-        return {
-            "kind": "applied",
-            "release": {name: entry["sha256"] for name, entry in earlier.document["files"].items()},
-            "policy": publish.describe_policy(Policy(self.promises, suppression=earlier.suppression)),
-            "roles": {
-                "quasi_identifiers": list(roles.quasi_identifiers),
-                "sensitive": list(roles.sensitive),
-                "weight": roles.weight,
-            },
-            "nulls": earlier.nulls,
-            "joint": earlier.document["joint"],
-            **({"guesses": earlier.guesses} if earlier.guesses else {}),
-            "unchecked": list(self.unchecked),
-            "table": written.describe(next(iter(written.types))),
-            "rows": self._published,
-            "row_order": written.row_order,
-            "engine": self.engine.name,
-            "together": publish.public_numbers(alone),
-        }
-
-    def private_document(self, measured: tuple[Measurement, Measurement]) -> dict[str, Any]:
-        _, against_original = measured
-        rows = {"original": self.later.counted.rows, "published": self._published}
-        unchanged = self.later.earlier.mine["unchanged"]
-        return {"kind": "applied", "rows": rows, "unchanged": unchanged, "after": publish.numbers(against_original)}
-
-    def private_files(self) -> Sequence[Any]:
-        """What the next rows need: what values became, how often sensitive ones occurred, and all that is out already."""
-        return self.later.earlier.handed_on(self.engine, self.later.roles.counted, self.later.masses)
-
-    @property
-    def _published(self) -> int:
-        return search.published(self.later.counted, self.recoding).rows
-
-
-def _broken(verdict: Verdict, *, beside: bool) -> publish.Unverified:
-    who = "the new rows beside what is out already" if beside else "the earlier release and the new rows together"
-    told = ", ".join(
-        f"{outcome.promise.text} (would be {outcome.value:.4g}, {outcome.breaking_classes} classes)"
-        for outcome in verdict.outcomes
-        if not outcome.holds
+    Classes with unseen values are suppressed, or an error lists the values.
+    """
+    recoding, unseen_values = earlier.recode(contingency)
+    uncovered_classes = int((~recoding.published_mask).sum())
+    if unseen == "suppress" or not uncovered_classes:
+        return recoding
+    if not unseen_values:
+        raise BadInput(
+            f"{uncovered_classes} combinations of values in the new rows lie in no class of "
+            "the release",
+            hint=_HINT,
+        )
+    unknown_values = "; ".join(
+        f"{name!r}: {_list_values(unknown)}" for name, unknown in unseen_values.items()
     )
-    return publish.Unverified(
-        f"{who} would break {told}",
-        hint="Nothing was published. Leave out the rows of these classes with unseen='suppress', or generalize old and new rows together",
+    raise BadInput(
+        f"the release does not know values of the new rows: {unknown_values}", hint=_HINT
     )
 
 
-def _together(before: Mapping[str | None, float], later: Cells) -> dict[str | None, float]:
-    """How often each value occurred in the old original and the new rows."""
-    masses = dict(before)
-    for label, mass in zip(later.domain.labels, later.marginal.tolist(), strict=True):
-        masses[as_text(label)] = masses.get(as_text(label), 0.0) + mass
-    return masses
+def _list_values(unknown: Sequence[str]) -> str:
+    examples = ", ".join(map(repr, unknown[:_MAX_LISTED]))
+    if len(unknown) > _MAX_LISTED:
+        more = ", ..."
+    else:
+        more = ""
+    return f"{examples}{more} ({len(unknown)})"

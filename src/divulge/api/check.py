@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""check(): whether a table keeps a policy, or a release what it promises.
+"""check(): check a table against a policy, or a release against its own guarantees.
 
-Table, roles and promises of a release come from its manifest, and what the files alone do not prove is never said to hold.
+Table, roles and requirements of a release come from its manifest. A requirement that the files do
+not prove is never reported as met.
 """
 
 from __future__ import annotations
@@ -9,27 +10,44 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from divulge import anatomy, answers, engines, metrics, publish, values
+import numpy as np
+
+from divulge import anatomization, engines, metrics, queries, releases
 from divulge import ledger as ledgers
 from divulge import policy as policies
-from divulge.api.measure import GROUPS, TableOrRelease, guessing_as, measured, told_of
-from divulge.api.query import is_anatomized, open_anatomized, promised_by
-from divulge.api.released import groups_beside, judged_by, roles_of_groups
-from divulge.belief import Adversary, Assumptions, adversary_in_force
-from divulge.count import Request
+from divulge.adversary import Adversary, Assumptions, adversary_in_force
+from divulge.api.measure import (
+    ANATOMIZED_MESSAGE,
+    assumptions_of,
+    guarantee_notes,
+    measure_target,
+    open_measurable,
+    with_release_guess_settings,
+)
+from divulge.api.opened import OpenedGeneralized, is_anatomized, open_linked
+from divulge.api.prior_releases import (
+    adversary_with_ledger,
+    group_roles,
+    join_new_groups,
+    reject_uncertain,
+)
+from divulge.arrays import Bools
+from divulge.counting import Contingency, Request, count_in_memory
 from divulge.engines import choose_engine
 from divulge.errors import BadInput, BrokenPromise, InternalError
 from divulge.metrics import Measurement
 from divulge.policy import Policy, Promise, Protection, Verdict, guard, judge
 from divulge.results import Result
-from divulge.table import Names, Roles, Table, own_table, table_of
+from divulge.sources import Names, Roles, Table, own_table, table_of
+from divulge.text import as_names
+from divulge.validation import checked
 
-_TOGETHER = "all rows of a person"
+_ALL_ROWS = "all rows of a person"
 
 
-@values.checked
+@checked
 def check(
     table: Any,
     policy: policies.PolicyLike | None = None,
@@ -44,447 +62,804 @@ def check(
     joint: bool = False,
     adversary: Adversary | None = None,
     sample: int = 10,
-    private: bool = False,
+    with_private: bool = False,
+    private_dir: str | Path | None = None,
     ledger: str | Path | ledgers.Ledger | None = None,
     engine: engines.EngineChoice = None,
 ) -> Verdict:
-    """Measure a table and hold it against a policy, or a release against what it promises.
+    """Measure a table and check it against a policy, or a release against its own guarantees.
 
-    The people of a protection are chosen by what this table itself says of them. Beside the promises, every other column is looked at:
-    `findings` name identifiers and columns to be left out that are there, columns that a policy with roles does not know, what looks like
-    an identifier, and columns that leave more than the policy's `alone_share` of the people alone. Where people own several rows, each
-    promise is also held against all rows of a person together, unless the policy says `person_published = false`.
+    The people of a protection are selected by their values in this table. The guard also examines
+    every other column. `findings` lists:
 
-    A release brings its table, roles and promises; what is given goes before them. Its files are held against their hashes. A promise that
-    its files alone do not prove, such as one against the distribution of the original, is judged with `private` or with the adversary's
-    original; without them it is refused, and never said to hold.
+    - identifiers and columns to be dropped that are present,
+    - columns that a policy with roles does not name,
+    - columns that look like identifiers,
+    - columns that make more than the policy's `unique_share` of the people unique.
+
+    `uniqueness` reports how many people are unique by the quasi-identifiers and all other columns
+    except the sensitive ones. Without a `unique_share` only columns without a role are limited, to
+    1%. If people have several rows, each requirement is also checked for all rows of a person
+    together, unless the policy has `person_published = false`.
+
+    A release brings its table, roles and requirements; explicit arguments take precedence. Its
+    files are verified against their hashes. Some requirements are not proved by the files, such as
+    those relative to the distribution of the original. They are checked with `with_private` or with
+    the adversary's original. Without these, they raise an error and are never reported as met.
 
     Args:
-        table: Whatever `read` opens, the folder of a release, or what `open_release` gave.
-        policy: The promises: a `Policy`, a mapping with the keys of a policy file such as {"k_anonymity": 5}, or the path of one.
-            By default those of the release.
-        quasi_identifiers: As in `measure`, and so are the other roles; what is given here goes before the policy's own.
-        sensitive: The columns whose values must not be learnt.
-        identifier: Columns that name people; one that is there breaks the verdict.
-        leave_out: Columns that are not to be published; one that is there breaks the verdict.
-        plain: Columns that may be there as they are, although they have no other role.
-        weight: The column that says how many people a row stands for.
-        person: The column that says whose row it is, where people own several.
-        joint: Measure all sensitive columns together as one, too.
-        adversary: As in `measure`; what is said here goes before the policy's own.
-        sample: How many of the classes that break a promise are named.
-        private: Of a release: take the distribution of the original from its private part (mapping/).
-        ledger: The `Ledger`, or its folder, that knows what is out already: the promises are judged together with it.
+        table: Any source that `read` opens, the folder of a release, or a result of `open_release`.
+        policy: The requirements: a `Policy`, a mapping with the keys of a policy file such as
+            {"k_anonymity": 5}, or the path of one. The default is those of the release.
+        quasi_identifiers: As in `measure`, like the other roles; explicit roles take precedence
+            over the policy's.
+        sensitive: The columns whose values must not be disclosed.
+        identifier: Columns that identify people; the check fails if one is present.
+        leave_out: Columns that must not be published; the check fails if one is present.
+        plain: Columns that may be published unchanged although they have no other role.
+        weight: The column with the number of people that a row represents.
+        person: The column that names the person each row belongs to, if people have several rows.
+        joint: Also measure all sensitive columns together as one.
+        adversary: As in `measure`; it takes precedence over the policy's.
+        sample: Number of classes that violate a requirement to list.
+        with_private: For a release: take the distribution of the original from its private part.
+        private_dir: The folder of the release's private part, if it is not next to it; implies
+            `with_private`.
+        ledger: The `Ledger`, or its folder, that lists the prior releases. The requirements are
+            checked together with them.
         engine: As in `read`.
 
     Examples:
         >>> import divulge as dv, pyarrow as pa
         >>> people = pa.table({"zip": ["1", "1", "2"], "disease": ["flu", "cold", "flu"]})
-        >>> verdict = dv.check(people, {"k_anonymity": 2}, quasi_identifiers="zip", sensitive="disease")
+        >>> verdict = dv.check(
+        ...     people, {"k_anonymity": 2}, quasi_identifiers="zip", sensitive="disease"
+        ... )
         >>> verdict.holds
         False
     """
-    kept = Policy() if policy is None else Policy.of(policy)
-    judged = None if _has_groups(table) else TableOrRelease.of(table, private=private, engine=engine)
-    given = guard.GivenRoles(quasi_identifiers, sensitive, identifier, leave_out, plain, weight, person)
-    _, her = judged_by(ledger, adversary_in_force(adversary, kept.adversary))
-    if judged is None:
-        return _check_groups(table, kept, given, her, joint=joint, sample=sample, engine=engine)
-    if (release := judged.release) is not None:
-        if her.released_of and person and not judged.table.has(person):
-            judged, given = replace(judged, key=person), replace(given, person=None)
-        return _check_release(judged, release, kept, given, her, joint=joint, sample=sample)
-    roles = guard.roles_in_force(judged.table, kept.roles, given)
-    measurement = measured(judged, roles, her, joint=joint)
-    protected = policies.choose_measured(kept.protections, measurement)
-    verdict = judge(measurement, kept.promises, protected=protected, sample=sample)
-    return _guarded(_with_all_rows(verdict, judged.table, roles, her, kept), judged.table, roles, kept)
+    if policy is None:
+        effective_policy = Policy()
+    else:
+        effective_policy = Policy.of(policy)
+    if _is_anatomized_release(table):
+        target = None
+    else:
+        target = open_measurable(
+            table, with_private=with_private, private_dir=private_dir, engine=engine
+        )
+    explicit_roles = guard.ExplicitRoles(
+        quasi_identifiers, sensitive, identifier, leave_out, plain, weight, person
+    )
+    _, effective_adversary = adversary_with_ledger(
+        ledger, adversary_in_force(adversary, effective_policy.adversary)
+    )
+    if target is None:
+        return _check_joint_groups(
+            table,
+            effective_policy,
+            explicit_roles,
+            effective_adversary,
+            joint=joint,
+            sample=sample,
+            engine=engine,
+        )
+    if isinstance(target, OpenedGeneralized):
+        if effective_adversary.released_of and person and not target.table.has(person):
+            target = replace(target, person_column=person)
+            explicit_roles = replace(explicit_roles, person=None)
+        return _check_release(
+            target,
+            target.release,
+            effective_policy,
+            explicit_roles,
+            effective_adversary,
+            joint=joint,
+            sample=sample,
+        )
+    roles = guard.roles_in_force(target.table, effective_policy.roles, explicit_roles)
+    _require_class_requirement(effective_policy)
+    measurement = measure_target(target, roles, effective_adversary, joint=joint)
+    protected = policies.choose_measured(effective_policy.protections, measurement)
+    verdict = judge(measurement, effective_policy.promises, protected=protected, sample=sample)
+    verdict = _with_linked_outcomes(
+        verdict, target.table, roles, effective_adversary, effective_policy
+    )
+    return _require_certainty(_with_guard_findings(verdict, target.table, roles, effective_policy))
 
 
-# --- releases ---------------------------------------------------------------------------------------------------------
+def _require_class_requirement(policy: Policy) -> None:
+    """Raise BadInput if `unique_share` is the only requirement of a policy."""
+    if policy.unique_share is not None and not policy.promises and not policy.protections:
+        raise BadInput(
+            "unique_share is checked only together with a requirement about classes, and the "
+            "policy has none",
+            hint="Add one, for example k_anonymity=5",
+        )
+
+
+def _require_certainty(verdict: Verdict) -> Verdict:
+    """Return the verdict; raise an error if it passes on classes that are not known for certain."""
+    if verdict.holds:
+        reject_uncertain(verdict.settings.get("released", ()), verdict.settings["source"])
+    return verdict
+
+
+# --- releases -------------------------------------------------------------------------------------
 def _check_release(
-    judged: TableOrRelease,
-    release: publish.OpenedRelease,
-    kept: Policy,
-    given: guard.GivenRoles,
-    her: Adversary,
+    target: OpenedGeneralized,
+    release: releases.OpenedRelease,
+    policy: Policy,
+    explicit_roles: guard.ExplicitRoles,
+    adversary: Adversary,
     *,
     joint: bool,
     sample: int,
 ) -> Verdict:
-    """Hold a release against the promises that are given, else against its own; those that cannot be judged are named."""
-    own = not (kept.promises or kept.protections)
-    together = own and release.document["kind"] == "applied"
-    if together and release.private is None:
-        told = f"{release.folder} holds later rows: what it promises is kept by these and all that was published before together"
-        raise BadInput(
-            told, hint="Judge it with private= (its mapping/ has the others), or give promises for its own table"
-        )
-    promises = release.promises if own else kept.promises
-    if own and not (promises or release.protections or release.unchecked):
-        raise BadInput(
-            f"{release.folder} promises nothing, so there is nothing to check", hint="for example k_anonymity=5"
-        )
-    roles, named = _roles_over(judged.table, release, kept, given)
-    her = guessing_as(release, her, roles) if own else her
-    whole = _with_earlier(judged, release, roles) if together else judged
-    measurement = measured(whole, roles, her, joint=joint or (own and release.document["joint"]))
-    obstacle = _Obstacles(release, measurement, her, judged.assumptions(her, roles), own=own)
+    """Check a release against explicit requirements, else against its own.
+
+    Raises:
+        BadInput: Requirements cannot be checked and none is violated; the message names them.
+    """
+    is_own_policy = not (policy.promises or policy.protections)
+    is_incremental = is_own_policy and release.document["kind"] == "applied"
+    if is_own_policy:
+        _reject_uncheckable_release(release)
+    promises = release.promises if is_own_policy else policy.promises
+    roles, policy_roles = _resolve_release_roles(target.table, release, policy, explicit_roles)
+    adversary = (
+        with_release_guess_settings(release, adversary, roles) if is_own_policy else adversary
+    )
+    joint_target = _with_earlier_rows(target, release, roles) if is_incremental else target
+    measurement = measure_target(
+        joint_target, roles, adversary, joint=joint or (is_own_policy and release.document["joint"])
+    )
+    obstacle = _Obstacles(
+        release,
+        measurement,
+        adversary,
+        assumptions_of(target, adversary, roles),
+        is_own_policy=is_own_policy,
+    )
     reasons = {promise: obstacle.of(promise) for promise in promises}
-    held = [promise for promise, why in reasons.items() if not why]
-    protections = [item for item in kept.protections if not obstacle.of_protection(item)]
+    checkable_promises = [promise for promise, why in reasons.items() if not why]
+    protections = [item for item in policy.protections if not obstacle.of_protection(item)]
     unproved = {promise.text: why for promise, why in reasons.items() if why}
-    unproved |= {item.text: why for item in kept.protections if (why := obstacle.of_protection(item))}
-    unproved |= dict.fromkeys(release.protections if own else (), "whom it protects, the original alone says")
-    unproved |= dict(item.split(": ", 1) for item in release.unchecked if own)
+    unproved |= {
+        item.text: why for item in policy.protections if (why := obstacle.of_protection(item))
+    }
+    if is_own_policy:
+        unproved |= dict.fromkeys(release.protections, "whom it protects, the original alone says")
+        unproved |= dict(item.split(": ", 1) for item in release.unchecked)
+    required = _unique_share(release, policy, is_own_policy=is_own_policy)
+    owners_unknown = roles.person is None and release.document["roles"].get("person") is not None
+    if required is not None and owners_unknown:
+        unproved[f"unique_share <= {required:g}"] = (
+            "its files do not tell which rows belong to one person"
+        )
+        required = None
+    policy = replace(policy, unique_share=required, roles=policy_roles)
     verdict = None
-    if held or protections:
+    if checkable_promises or protections:
         protected = policies.choose_measured(protections, measurement)
-        verdict = judge(measurement, held, protected=protected, sample=sample)
-        verdict = _guarded(verdict, judged.table, roles, replace(kept, roles=named))
+        verdict = judge(measurement, checkable_promises, protected=protected, sample=sample)
+        verdict = _with_guard_findings(
+            verdict, target.table, roles, policy, unit="rows" if owners_unknown else "people"
+        )
     if unproved and (verdict is None or verdict.holds):
-        raise _unproved(release, unproved, verdict)
+        raise _unproved_error(release, unproved, verdict)
     if verdict is None:
         raise InternalError("a release was neither judged nor refused")
-    outcomes = tuple(
-        replace(
-            it,
-            shown_by="publisher"
-            if it.protects or her.released
-            else release.shown_by(it.promise, it.attribute, own=own),
-        )
-        for it in verdict.outcomes
+    verdict = _with_proof_sources(
+        _require_certainty(verdict), release, adversary, is_own_policy=is_own_policy
     )
     settings = dict(verdict.measurement.settings)
-    said = {"promises": "its own" if own else "given", "with_earlier": together}
-    settings["release"] = {**settings["release"], **said}
-    open_ = [f"not judged: {text}: {reason}" for text, reason in unproved.items()]
-    notes = (*verdict.measurement.notes, *told_of(release), *open_)
-    return replace(verdict, outcomes=outcomes, measurement=replace(verdict.measurement, settings=settings, notes=notes))
+    check_settings = {
+        "promises": "its own" if is_own_policy else "given",
+        "with_earlier": is_incremental,
+    }
+    settings["release"] = {**settings["release"], **check_settings}
+    unproved_notes = [f"not judged: {text}: {reason}" for text, reason in unproved.items()]
+    notes = (*verdict.measurement.notes, *guarantee_notes(release), *unproved_notes)
+    return replace(
+        verdict, measurement=replace(verdict.measurement, settings=settings, notes=notes)
+    )
 
 
-def _has_groups(given: Any) -> bool:
-    """Whether it is an anatomized release."""
-    return isinstance(given, answers.AnatomizedSource) or is_anatomized(given)
+def _reject_uncheckable_release(release: releases.OpenedRelease) -> None:
+    """Raise BadInput if a release has no requirements, or lacks the private part they need."""
+    if release.document["kind"] == "applied" and release.private is None:
+        message = (
+            f"{release.folder} holds later rows: what it promises is kept by these and "
+            "all that was published before together"
+        )
+        raise BadInput(
+            message,
+            hint="Check it with_private= (its private part has the others), or give promises for "
+            "its own table",
+        )
+    if not (release.promises or release.protections or release.unchecked):
+        raise BadInput(
+            f"{release.folder} promises nothing, so there is nothing to check",
+            hint="for example k_anonymity=5",
+        )
 
 
-def _check_groups(
+def _with_proof_sources(
+    verdict: Verdict, release: releases.OpenedRelease, adversary: Adversary, *, is_own_policy: bool
+) -> Verdict:
+    """Record for each outcome whether the files or only the publisher can prove it."""
+    outcomes = []
+    for outcome in verdict.outcomes:
+        proof_source: Literal["files", "publisher"] = "publisher"
+        if not (outcome.protects or adversary.released):
+            proof_source = release.shown_by(
+                outcome.promise, outcome.attribute, own_promise=is_own_policy
+            )
+        outcomes.append(replace(outcome, shown_by=proof_source))
+    return replace(verdict, outcomes=tuple(outcomes))
+
+
+def _unique_share(
+    release: releases.OpenedRelease, policy: Policy, *, is_own_policy: bool
+) -> float | None:
+    """The requirement that is passed explicitly, else the one that the release was made with."""
+    if policy.unique_share is not None or not is_own_policy:
+        return policy.unique_share
+    recorded: float | None = release.document.get("policy", {}).get("unique_share")
+    return recorded
+
+
+def _is_anatomized_release(release: Any) -> bool:
+    """True for an anatomized release."""
+    return isinstance(release, queries.AnatomizedSource) or is_anatomized(release)
+
+
+def _check_joint_groups(
     release: Any,
-    kept: Policy,
-    given: guard.GivenRoles,
-    her: Adversary,
+    policy: Policy,
+    explicit_roles: guard.ExplicitRoles,
+    adversary: Adversary,
     *,
     joint: bool,
     sample: int,
     engine: engines.EngineChoice,
 ) -> Verdict:
-    """Hold an anatomized release against promises about classes: joint ones, of its groups and of what is out already."""
-    if her.released is None:
-        raise BadInput(GROUPS, hint="dv.check_anatomized holds them against its tables")
-    if not (kept.promises or kept.protections):
-        hint = "dv.check_anatomized with adversary= judges what it promises itself; or give promises, for example k_anonymity=5"
+    """Check requirements on the joint classes of an anatomized release and prior releases."""
+    if adversary.released is None:
+        raise BadInput(ANATOMIZED_MESSAGE, hint="dv.check_anatomized holds them against its tables")
+    if not (policy.promises or policy.protections):
+        hint = (
+            "dv.check_anatomized with adversary= judges what it promises itself; or give "
+            "promises, for example k_anonymity=5"
+        )
         raise BadInput("no promise about joint classes was given", hint=hint)
-    if idle := [*given.named]:
-        told = f"{idle[0]}= has no effect: an anatomized release says itself what its columns are"
-        raise BadInput(told, hint="Leave it out")
-    published = open_anatomized(release, engine=choose_engine(engine))
-    roles = roles_of_groups(published)
+    if idle := [*explicit_roles.explicit_names]:
+        message = (
+            f"{idle[0]}= has no effect: an anatomized release says itself what its columns are"
+        )
+        raise BadInput(message, hint="Leave it out")
+    opened = open_linked(release)
+    published = opened.published(engine=choose_engine(engine))
+    roles = group_roles(published)
     for role in ("quasi_identifiers", "sensitive"):
-        if kept.roles.get(role) and {*kept.roles[role]} != {*getattr(roles, role)}:
-            told = f"the {role} of the policy are not those of the release: {', '.join(getattr(roles, role))}"
-            raise BadInput(told, hint="Give the policy that it was made by, or only promises")
-    people, held = groups_beside(release, published, her)
-    by = replace(roles, quasi_identifiers=held.columns)
-    assumptions = Assumptions.of(her.holding_nothing, people, roles)
-    found = metrics.measure_request(
-        Request(people, by, her.counted_nulls, joint), assumptions=assumptions, population=None
+        if policy.roles.get(role) and {*policy.roles[role]} != {*getattr(roles, role)}:
+            message = (
+                f"the {role} of the policy are not those of the release: "
+                f"{', '.join(getattr(roles, role))}"
+            )
+            raise BadInput(message, hint="Give the policy that it was made by, or only promises")
+    people, prior_releases = join_new_groups(opened, published, adversary)
+    counting_roles = replace(roles, quasi_identifiers=prior_releases.columns)
+    assumptions = Assumptions.of(adversary.holding_nothing, people, roles)
+    measurement = metrics.measure_request(
+        Request(people, counting_roles, adversary.counted_nulls, joint),
+        assumptions=assumptions,
+        population=None,
     )
-    found = held.told_by(found)
-    protected = policies.choose_measured(kept.protections, found)
-    return judge(found, kept.promises, protected=protected, sample=sample)
-
-
-def _with_earlier(judged: TableOrRelease, release: publish.OpenedRelease, roles: Roles) -> TableOrRelease:
-    """Later rows and all that was published before them: its promises are kept by both together."""
-    source, engine = own_table(judged.table)
-    rows = table_of(
-        engine, f"({release.all_rows(engine, roles.counted)})", source=f"{release.folder} and what it continues"
-    )
-    return replace(judged, table=replace(rows, frame=source.frame))
-
-
-def _unproved(release: publish.OpenedRelease, unproved: Mapping[str, str], verdict: Verdict | None) -> BadInput:
-    texts = {
-        why: [text for text, reason in unproved.items() if reason == why] for why in dict.fromkeys(unproved.values())
-    }
-    told = "; ".join(f"{' and '.join(several)} ({why})" for why, several in texts.items())
-    shown = [] if verdict is None else [f"{outcome.text} ({outcome.value:.6g})" for outcome in verdict.outcomes]
-    files = f"; what was judged holds: {', '.join(shown)}" if shown else ""
-    return BadInput(
-        f"{release.folder} cannot be said to keep {told}{files}",
-        hint="Judge it with private= (its mapping/ beside it) or original=, a population with population=; or give the promises to judge",
+    measurement = prior_releases.add_settings_to(measurement)
+    protected = policies.choose_measured(policy.protections, measurement)
+    return _require_certainty(
+        judge(measurement, policy.promises, protected=protected, sample=sample)
     )
 
 
-def _roles_over(
-    table: Table, release: publish.OpenedRelease, kept: Policy, given: guard.GivenRoles
-) -> tuple[Roles, Mapping[str, Any]]:
-    """The roles given by hand, over the policy's, over those of the release; and the ones that say which columns are known.
+def _with_earlier_rows(
+    target: OpenedGeneralized, release: releases.OpenedRelease, roles: Roles
+) -> OpenedGeneralized:
+    """Add all rows published earlier.
 
-    A manifest may come from anybody: a column that it calls plain is, unless it looks like an identifier; where a policy names columns,
-    only the policy says what is plain.
+    An incremental release meets its guarantees together with them.
     """
-    theirs = release.roles
-    if not kept.roles:
-        suspect = guard.objections(table, theirs.get("plain", ()))
-        theirs["plain"] = [name for name in theirs.get("plain", ()) if name not in suspect]
-        return guard.roles_in_force(table, theirs, given), release.roles
-    several = ("identifier", "leave_out", "plain")
-    asked: dict[str, Any] = {
-        role: table.present(names) if role in several else names for role, names in kept.roles.items()
+    source, engine = own_table(target.table)
+    rows = table_of(
+        engine,
+        f"({release.all_rows(engine, roles.counted_columns)})",
+        source=f"{release.folder} and what it continues",
+    )
+    return replace(target, table=replace(rows, frame=source.frame))
+
+
+def _unproved_error(
+    release: releases.OpenedRelease, unproved: Mapping[str, str], verdict: Verdict | None
+) -> BadInput:
+    texts_by_reason = {
+        why: [text for text, reason in unproved.items() if reason == why]
+        for why in dict.fromkeys(unproved.values())
     }
-    for role, names in given.named.items():
-        asked[role] = (*values.several(names), *asked.get(role, ())) if role in several else names
-    theirs |= {"plain": (), "person": kept.roles.get("person")}
-    if not given.person:
-        asked.pop("person", None)
-    return guard.roles_in_force(table, theirs, guard.GivenRoles(**asked)), kept.roles
+    unproved_text = "; ".join(
+        f"{' and '.join(texts)} ({why})" for why, texts in texts_by_reason.items()
+    )
+    if verdict is None:
+        outcome_texts = []
+    else:
+        outcome_texts = [f"{outcome.text} ({outcome.value:.6g})" for outcome in verdict.outcomes]
+    if outcome_texts:
+        outcome_note = f"; what was judged holds: {', '.join(outcome_texts)}"
+    else:
+        outcome_note = ""
+    return BadInput(
+        f"{release.folder} cannot be said to keep {unproved_text}{outcome_note}",
+        hint="Check it with_private= (its private part) or original=, a population with "
+        "population=; or give the promises to judge",
+    )
+
+
+def _resolve_release_roles(
+    table: Table,
+    release: releases.OpenedRelease,
+    policy: Policy,
+    explicit_roles: guard.ExplicitRoles,
+) -> tuple[Roles, Mapping[str, Any]]:
+    """Resolve roles: explicit roles, else the policy's, else those of the release.
+
+    The second result holds the roles that declare the expected columns. A manifest may come from a
+    third party. A column that it declares insensitive is accepted unless it looks like an
+    identifier. If a policy names columns, only the policy declares insensitive columns.
+    """
+    release_roles = release.roles
+    if not policy.roles:
+        suspect = guard.objections(table, release_roles.get("plain", ()))
+        release_roles["plain"] = [
+            name for name in release_roles.get("plain", ()) if name not in suspect
+        ]
+        return guard.roles_in_force(table, release_roles, explicit_roles), release.roles
+    list_roles = ("identifier", "leave_out", "plain")
+    role_arguments: dict[str, Any] = {
+        role: table.present(names) if role in list_roles else names
+        for role, names in policy.roles.items()
+    }
+    for role, names in explicit_roles.explicit_names.items():
+        if role in list_roles:
+            role_arguments[role] = (*as_names(names), *role_arguments.get(role, ()))
+        else:
+            role_arguments[role] = names
+    release_roles |= {"plain": (), "person": policy.roles.get("person")}
+    if not explicit_roles.person:
+        role_arguments.pop("person", None)
+    return guard.roles_in_force(
+        table, release_roles, guard.ExplicitRoles(**role_arguments)
+    ), policy.roles
 
 
 @dataclass(frozen=True)
 class _Obstacles:
-    """Why a promise about a release cannot be judged with what is at hand."""
+    """Reasons why a requirement on a release cannot be checked with the available data."""
 
-    release: publish.OpenedRelease
+    release: releases.OpenedRelease
     measurement: Measurement
-    her: Adversary
+    adversary: Adversary
     assumptions: Assumptions
-    own: bool
-    """Whether the promises are the release's own, so that they depend on what its publisher assumed."""
+    is_own_policy: bool
+    """True for the release's own requirements, which depend on the publisher's assumptions."""
 
     def of(self, promise: Promise, attributes: Collection[str] | None = None) -> str:
-        """The first reason; empty where it can be judged."""
-        beliefs = attributes if attributes is not None else self.measurement.beliefs
+        """First reason; empty if the requirement can be checked."""
+        if attributes is not None:
+            beliefs = attributes
+        else:
+            beliefs = self.measurement.beliefs
         pairs = promise.spread(beliefs, has_population=True)
-        return next((why for found, name in pairs if (why := self._about(found, name))), "")
+        return next(
+            (
+                why
+                for column_promise, name in pairs
+                if (why := self._column_obstacle(column_promise, name))
+            ),
+            "",
+        )
 
     def of_protection(self, protection: Protection) -> str:
-        """The same for all promises of a protection."""
-        about = [protection.attribute] if protection.attribute and protection.values else None
-        return next((why for promise in protection.promises if (why := self.of(promise, about))), "")
+        """First reason for any requirement of a protection; empty if all can be checked."""
+        if protection.attribute and protection.values:
+            about = [protection.attribute]
+        else:
+            about = None
+        return next(
+            (why for promise in protection.promises if (why := self.of(promise, about))), ""
+        )
 
-    def _about(self, promise: Promise, attribute: str | None) -> str:
-        metric, settings = promise.metric, self.measurement.settings
-        unsaid = [name for name in self.release.background if self.own and name not in self.assumptions.knowledge]
-        unsaid_person = None if settings["person"] else self.release.document["roles"].get("person")
-        roles = {"person": unsaid_person, "weight": settings["weight"]}
-        why = publish.needs_publisher(promise, attribute, roles=roles, background=unsaid)
-        if not why or roles["person"] is not None or attribute in unsaid:
+    def _column_obstacle(self, promise: Promise, attribute: str | None) -> str:
+        metric = promise.metric
+        settings = self.measurement.settings
+        unknown_background = [
+            name
+            for name in self.release.background
+            if self.is_own_policy and name not in self.assumptions.knowledge
+        ]
+        if settings["person"]:
+            unknown_person = None
+        else:
+            unknown_person = self.release.document["roles"].get("person")
+        roles = {"person": unknown_person, "weight": settings["weight"]}
+        why = releases.needs_publisher(
+            promise, attribute, roles=roles, background=unknown_background
+        )
+        if not why or roles["person"] is not None or attribute in unknown_background:
             return why
         if attribute is None:
-            return why if self.her.population is None else ""
-        if settings["prior"][attribute] == "table":
-            private = self.own and self.release.private is not None
-            return f"the prior of {attribute} was given and is not part of the release" if private else why
-        return self._distance(attribute) if self.own and metric.by_distance else ""
-
-    def _distance(self, attribute: str) -> str:
-        if self.release.private is None or attribute in (self.her.distances or {}):
+            if self.adversary.population is None:
+                return why
             return ""
-        asked = self.release.settings["ground_distance"].get(attribute)
-        known = asked == self.measurement.settings["ground_distance"][attribute]
-        return "" if known else f"the {asked} distance of {attribute} is not part of the release"
+        if settings["prior"][attribute] == "table":
+            private = self.is_own_policy and self.release.private is not None
+            if private:
+                return f"the prior of {attribute} was given and is not part of the release"
+            return why
+        if self.is_own_policy and metric.by_distance:
+            return self._distance_obstacle(attribute)
+        return ""
+
+    def _distance_obstacle(self, attribute: str) -> str:
+        if self.release.private is None or attribute in (self.adversary.distances or {}):
+            return ""
+        distance = self.release.settings["ground_distance"].get(attribute)
+        is_same_distance = distance == self.measurement.settings["ground_distance"][attribute]
+        if is_same_distance:
+            return ""
+        return f"the {distance} distance of {attribute} is not part of the release"
 
 
-def _guarded(verdict: Verdict, source: Table, roles: Roles, policy: Policy) -> Verdict:
-    """The verdict with what the guard finds in the columns that no promise is about."""
+def _with_guard_findings(
+    verdict: Verdict,
+    source: Table,
+    roles: Roles,
+    policy: Policy,
+    *,
+    unit: guard.uniqueness.Unit = "people",
+) -> Verdict:
+    """Add the guard's findings in the columns that no requirement covers."""
     findings = [
         *guard.present(roles, person_published=policy.person_published),
-        *guard.unasked(source, roles, policy.roles),
+        *guard.findings_without_role(source, roles, policy.roles),
     ]
-    flagged = {name for finding in findings if finding.guard == "looks_like_identifier" for name in finding.columns}
-    alone, more = guard.alone(source, roles, policy.alone_share, flagged=flagged)
+    flagged = {
+        name
+        for finding in findings
+        if finding.guard == "looks_like_identifier"
+        for name in finding.columns
+    }
+    uniqueness = guard.uniqueness.measure_uniqueness(
+        source, roles, without=flagged, unit=unit, required=policy.unique_share
+    )
+    problem = guard.uniqueness.judge_uniqueness(source, roles, uniqueness)
     settings = {
         **verdict.measurement.settings,
         "leave_out": list(roles.leave_out),
         "plain": list(roles.plain),
-        "alone_share": policy.alone_share,
+        "unique_share": policy.unique_share,
         "person_published": policy.person_published,
     }
     measurement = replace(verdict.measurement, settings=settings)
-    return replace(verdict, measurement=measurement, findings=(*findings, *more), alone=alone)
+    return replace(
+        verdict,
+        measurement=measurement,
+        findings=(*findings, *guard.unique_finding(problem)),
+        uniqueness=replace(uniqueness, fails=problem is not None),
+    )
 
 
-def _with_all_rows(verdict: Verdict, source: Table, roles: Roles, her: Adversary, policy: Policy) -> Verdict:
-    """Where the person column is handed out, each promise a second time: a person's class is who has the same rows, each as often."""
+def _with_linked_outcomes(
+    verdict: Verdict, source: Table, roles: Roles, adversary: Adversary, policy: Policy
+) -> Verdict:
+    """Check every requirement a second time if the person column is published.
+
+    The class of a person then holds the people who have equal rows in the quasi-identifiers, each
+    as often.
+    """
     if roles.person is None or not policy.person_published:
         return verdict
-    known = Assumptions.of(her.holding_nothing, source, roles)
-    promises = [promise for promise in policy.promises if _can_be_held(promise, known)]
-    if not promises:
-        return verdict
-    together = replace(roles, quasi_identifiers=(_TOGETHER,), identifier=(), leave_out=(), plain=())
-    request = Request(_rows_together(source, roles, her), together, her.counted_nulls, joint=False)
-    priors = {name: prior for name, prior in known.priors.items() if name not in known.conditional}
-    measured = metrics.measure_request(request, assumptions=replace(known, priors=priors), population=None)
-    found = (replace(outcome, linked=True, sample=()) for outcome in judge(measured, promises, sample=0).outcomes)
-    return replace(verdict, outcomes=(*verdict.outcomes, *found))
+    assumptions = Assumptions.of(adversary.holding_nothing, source, roles)
+    _reject_unlinkable(policy, assumptions)
+    columns = dict.fromkeys(
+        name
+        for item in policy.protections
+        for name in item.where
+        if name in roles.quasi_identifiers
+    )
+    rows = _rows_with_person_digest(source, roles, adversary, columns=tuple(columns))
+    linked_roles = replace(
+        roles, quasi_identifiers=(_ALL_ROWS,), identifier=(), leave_out=(), plain=()
+    )
+    joint = len(verdict.measurement.beliefs) > len(roles.sensitive)
+    request = Request(rows, linked_roles, adversary.counted_nulls, joint=joint)
+    priors = {
+        name: prior
+        for name, prior in assumptions.priors.items()
+        if name not in assumptions.conditional
+    }
+    measured = metrics.measure_request(
+        request, assumptions=replace(assumptions, priors=priors), population=None
+    )
+    protected = _linked_protections(policy.protections, measured, request, tuple(columns))
+    linked_verdict = judge(measured, policy.promises, protected=protected, sample=0)
+    linked = (replace(outcome, linked=True, sample=()) for outcome in linked_verdict.outcomes)
+    return replace(verdict, outcomes=(*verdict.outcomes, *linked))
 
 
-def _can_be_held(promise: Promise, known: Assumptions) -> bool:
-    """A population is not known by its rows, nor is a prior that depends on single columns."""
-    return not promise.metric.needs_population and (promise.metric.scope == "identity" or not known.conditional)
+def _reject_unlinkable(policy: Policy, assumptions: Assumptions) -> None:
+    """Raise an error for a requirement that cannot be checked if all rows of a person are known."""
+    protected = (promise for item in policy.protections for promise in item.promises)
+    for promise in (*policy.promises, *protected):
+        about_value = promise.metric.scope == "sensitive" and bool(assumptions.conditional)
+        if promise.metric.needs_population or about_value:
+            if about_value:
+                why = "the prior depends on columns"
+            else:
+                why = "it depends on a population"
+            raise BadInput(
+                f"{promise.text} cannot be judged by all rows of a person: {why}, and a person "
+                "is known by several rows",
+                hint="Say person_published = false in the policy if the person column is not "
+                "published",
+            )
 
 
-def _rows_together(source: Table, roles: Roles, her: Adversary) -> Table:
-    """The rows with one quasi-identifier: a digest of all that the quasi-identifiers say in all rows of their person."""
-    engine, quote = source.engine, source.engine.quote
-    where = Request(source, roles, her.counted_nulls, joint=False).where()
+def _linked_protections(
+    protections: Sequence[Protection],
+    measured: Measurement,
+    request: Request,
+    columns: tuple[str, ...],
+) -> list[policies.Protected]:
+    """Select the linked classes of each protection.
+
+    Its people meet the conditions in at least one of their rows.
+    """
+    if not columns:
+        return list(policies.choose_measured(protections, measured))
+    by_row = replace(
+        request, roles=replace(request.roles, quasi_identifiers=(_ALL_ROWS, *columns)), joint=False
+    )
+    contingency = count_in_memory(by_row)
+    return [
+        item
+        if item.only is None
+        else replace(item, only=_linked_classes(item.only, contingency, measured.contingency))
+        for item in policies.choose_measured(
+            protections, replace(measured, contingency=contingency)
+        )
+    ]
+
+
+def _linked_classes(is_chosen: Bools, by_row: Contingency, linked: Contingency) -> Bools:
+    """Flags of the linked classes that have one of the selected rows.
+
+    The first column of both contingency tables is the digest.
+    """
+    digests = by_row.keys[0].labels
+    chosen = {digests[code] for code in by_row.codes[0][is_chosen].tolist()}
+    return np.array([digest in chosen for digest in linked.key_column(0).to_pylist()], dtype=bool)
+
+
+def _rows_with_person_digest(
+    source: Table, roles: Roles, adversary: Adversary, *, columns: tuple[str, ...] = ()
+) -> Table:
+    """Rows with a digest of the quasi-identifiers in all rows of their person.
+
+    The result also has the sensitive columns and `columns`.
+    """
+    engine = source.engine
+    quote = source.engine.quote
+    where = Request(source, roles, adversary.counted_nulls, joint=False).where()
     texts = [engine.cast(quote(name), "VARCHAR") for name in roles.quasi_identifiers]
-    # Each text with its length before it: no two rows are written alike.
-    row = " || ".join(f"COALESCE(CAST(LENGTH({text}) AS VARCHAR(20)) || ':' || {text}, '-')" for text in texts)
+    # Each text is preceded by its length, so that different rows have different texts.
+    row = " || ".join(
+        f"COALESCE(CAST(LENGTH({text}) AS VARCHAR(20)) || ':' || {text}, '-')" for text in texts
+    )
     person = quote(str(roles.person))
-    digests = f"SELECT {person} AS p, {engine.digest(row)} AS d FROM {source.relation}{where} GROUP BY {person}"
-    values = "".join(f", {quote(name)}" for name in roles.sensitive)
+    digests = (
+        f"SELECT {person} AS p, {engine.digest(row)} AS d FROM {source.relation}{where} "
+        "GROUP BY "
+        f"{person}"
+    )
+    values = "".join(f", {quote(name)}" for name in (*roles.sensitive, *columns))
     rows = f"(SELECT {person}{values} FROM {source.relation}{where}) AS one"
-    sql = f"SELECT one.*, o.d AS {quote(_TOGETHER)} FROM {rows} JOIN ({digests}) AS o ON one.{person} = o.p"
+    sql = (
+        f"SELECT one.*, o.d AS {quote(_ALL_ROWS)} FROM {rows} JOIN ({digests}) AS o ON "
+        f"one.{person} = o.p"
+    )
     return table_of(engine, f"({sql})", source=source.source, reading=source.reading)
 
 
-# --- groups -----------------------------------------------------------------------------------------------------------
-# check_anatomized(): which (alpha, beta, gamma, delta) an anatomized release keeps, ours or another's, from its tables alone.
-# Beside what is out already the groups become smaller: whoever holds all of it knows of each person the group and the classes that she has
-# there. Then the bounds are held against these joint groups, as the table that the release was made of knows them.
+# --- groups ---------------------------------------------------------------------------------------
+# check_anatomized() computes the levels (alpha, beta, gamma, delta) of an anatomized release, our
+# own or a third party's, from its tables only. With prior releases the groups become smaller. An
+# adversary who holds all of them knows the group and the prior classes of each person. Then the
+# bounds are checked for these joint groups, which are computed from the original table.
 @dataclass(frozen=True, repr=False)
 class ReleaseCheck(Result):
-    """What a release reaches, and whether it keeps what is asked."""
+    """Levels that a release reaches, and the result of the check against bounds."""
 
     view = "releases"
 
-    levels: anatomy.Reached
-    model: anatomy.AlphaBetaGammaDelta
+    levels: anatomization.Reached
+    model: anatomization.AlphaBetaGammaDelta
     tables: tuple[tuple[str, ...], ...]
     groups: int
     smallest: int
     largest: int
     breaking: int
-    """How many groups break a bound."""
+    """Number of groups that violate a bound."""
     settings: Mapping[str, Any]
-    """Where each bound comes from, the tables, and which of their columns are sensitive, name the group, and count."""
+    """Origin of each bound, the tables, and their sensitive, group and count columns."""
     notes: tuple[str, ...] = ()
 
     def raise_for_broken(self) -> None:
-        """Raise `BrokenPromise`, which names what is broken, unless every group keeps every bound."""
+        """Raise `BrokenPromise` with the names of the violated bounds, if there are any."""
         if not self.holds:
-            told = [
-                f"{name} <= {getattr(self.model, name)} (reached {getattr(self.levels, name)})" for name in self.broken
+            violations = [
+                f"{name} <= {getattr(self.model, name)} (reached {getattr(self.levels, name)})"
+                for name in self.broken
             ]
-            raise BrokenPromise(f"the release breaks {', '.join(told)}")
+            raise BrokenPromise(f"the release breaks {', '.join(violations)}")
 
     @property
     def broken(self) -> tuple[str, ...]:
-        """The names of the bounds that are exceeded."""
+        """Names of the violated bounds."""
         return self.model.broken_by(self.levels)
 
     @property
     def holds(self) -> bool:
-        """Every group keeps every bound."""
+        """True if every group meets every bound."""
         return self.breaking == 0
 
 
-@values.checked
+@checked
 def check_anatomized(
     release: Any,
     *,
-    alpha: anatomy.Share | None = None,
-    beta: anatomy.Share | None = None,
-    gamma: anatomy.Share | None = None,
-    delta: anatomy.Share | None = None,
+    alpha: anatomization.Share | None = None,
+    beta: anatomization.Share | None = None,
+    gamma: anatomization.Share | None = None,
+    delta: anatomization.Share | None = None,
     sensitive: str | Sequence[str] = (),
-    group: str = anatomy.GROUP,
-    count: str = anatomy.COUNT,
+    group: str = anatomization.GROUP,
+    count: str = anatomization.COUNT,
     adversary: Adversary | None = None,
     ledger: str | Path | ledgers.Ledger | None = None,
     engine: engines.EngineChoice = None,
 ) -> ReleaseCheck:
-    """Work out the exact levels of an anatomized release from its tables alone, and hold them against what it promises.
+    """Compute the exact levels of an anatomized release from its tables, and check its bounds.
 
-    A bound that is given goes before the one that the release promises. Where there is neither, nothing is judged: that is refused. All
-    four levels are shown by the files alone; the prior of delta is the distribution of the sensitive values over all groups, for an
-    anatomized release leaves nobody out. Beside what is out already (`adversary`, `ledger`) joint groups are held against the bounds: who
-    has the same group and the same classes there. The original alone says who that is.
+    An explicit bound takes precedence over the release's. If there is neither, the function raises
+    an error. All four levels are verifiable from the files. The prior of delta is the distribution
+    of the sensitive values over all groups, because an anatomized release suppresses no records.
+    With prior releases (`adversary`, `ledger`) the bounds are checked for joint groups: people with
+    equal group and equal prior classes. Only the original determines the joint groups.
 
     Args:
-        release: An anatomized release, ours or another's, as in `query`.
-        alpha: As in `anatomize`, and so are the other bounds; 1 demands nothing. By default what the release promises.
+        release: An anatomized release, our own or a third party's, as in `query`.
+        alpha: As in `anatomize`, like the other bounds. The default is the release's bound.
         beta: The bound on attribute linkage.
         gamma: The bound on table linkage.
         delta: The bound on the probabilistic attack.
-        sensitive: The sensitive columns of another's release; ours says itself, and what is given goes before it.
-        group: The column of another's release that names the group.
-        count: The column of another's release that says how often a row stands in its group.
-        adversary: What she holds already (released=), and the table that the release was made of (original=); nothing else about her has
-            an effect here.
-        ledger: The `Ledger`, or its folder, that knows what is out already: she holds that too.
-        engine: As in `read`; with Spark groups are measured on the workers, which must see the files.
+        sensitive: The sensitive columns of a third-party release. Our own releases record them;
+            explicit columns take precedence.
+        group: The column of a third-party release with the name of the group.
+        count: The column of a third-party release with the number of occurrences of a row in its
+            group.
+        adversary: The prior releases that the adversary holds (released=), and the table from which
+            the release was made (original=). Other settings have no effect here.
+        ledger: The `Ledger`, or its folder, that lists the prior releases; the adversary holds them
+            too.
+        engine: As in `read`; with Spark groups are measured on the workers, which must have access
+            to the files.
 
     Examples:
         >>> import divulge as dv, pyarrow as pa
         >>> ages = pa.table({"GID": [1, 1, 2, 2], "age": [30, 33, 45, 42]})
-        >>> jobs = pa.table({"GID": [1, 2, 2], "job": ["Teacher", "Doctor", "Teacher"], "Count": [2, 1, 1]})
+        >>> jobs = pa.table(
+        ...     {"GID": [1, 2, 2], "job": ["Teacher", "Doctor", "Teacher"], "Count": [2, 1, 1]}
+        ... )
         >>> found = dv.check_anatomized([ages, jobs], sensitive="job", beta="1/2")
         >>> found.levels.beta, found.holds
         (Fraction(1, 1), False)
     """
     bounds = {"alpha": alpha, "beta": beta, "gamma": gamma, "delta": delta}
-    given = {name: bound for name, bound in bounds.items() if bound is not None}
-    model = anatomy.AlphaBetaGammaDelta(**{**promised_by(release), **given})
-    names = values.several(sensitive)
-    published = open_anatomized(release, sensitive=names, group=group, count=count, engine=choose_engine(engine))
-    beside, joint = _beside(release, published, adversary_in_force(adversary), ledger)
-    found = anatomy.measure_tables(joint, model)
-    if not given and model == anatomy.AlphaBetaGammaDelta():
-        reached = ", ".join(f"{name} {level}" for name, level in found.levels.texts().items())
-        told = f"the release promises nothing, so there is nothing to hold it against; it reaches {reached}"
-        raise BadInput(told, hint="Give a bound, for example beta=1/4")
+    explicit_bounds = {name: bound for name, bound in bounds.items() if bound is not None}
+    anatomization.reject_vacuous_bounds(explicit_bounds)
+    opened = open_linked(release)
+    model = anatomization.AlphaBetaGammaDelta(**{**opened.bounds, **explicit_bounds})
+    names = as_names(sensitive)
+    published = opened.published(
+        sensitive=names, group=group, count=count, engine=choose_engine(engine)
+    )
+    prior_releases, joint = _join_prior_releases(
+        opened, published, adversary_in_force(adversary), ledger
+    )
+    group_summary = anatomization.measure_tables(joint, model)
+    if not explicit_bounds and model == anatomization.AlphaBetaGammaDelta():
+        reached = ", ".join(
+            f"{name} {level}" for name, level in group_summary.levels.texts().items()
+        )
+        message = (
+            "the release promises nothing, so there is nothing to hold it against; it "
+            "reaches "
+            f"{reached}"
+        )
+        raise BadInput(message, hint="Give a bound, for example beta=1/4")
+    if group_summary.breaking == 0:
+        reject_uncertain(prior_releases.settings, "the original")
     tables = tuple(table.columns for table in published.tables)
     return ReleaseCheck(
-        levels=found.levels,
+        levels=group_summary.levels,
         model=model,
         tables=tables,
-        groups=found.groups,
-        smallest=found.smallest,
-        largest=found.largest,
-        breaking=found.breaking,
+        groups=group_summary.groups,
+        smallest=group_summary.smallest,
+        largest=group_summary.largest,
+        breaking=group_summary.breaking,
         settings={
-            "bounds": {name: "given" if name in given else "the release" for name in model.texts()},
+            "bounds": {
+                name: "given" if name in explicit_bounds else "the release"
+                for name in model.texts()
+            },
             "engine": published.engine.name,
             "source": [table.source for table in published.tables],
             "sensitive": list(published.sensitive),
             "group": published.group,
             "count": published.count,
             "prior": "release",
-            **({"released": [dict(item) for item in beside.settings]} if beside.columns else {}),
+            **(
+                {"released": [dict(item) for item in prior_releases.settings]}
+                if prior_releases.columns
+                else {}
+            ),
         },
-        notes=beside.notes,
+        notes=prior_releases.notes,
         frame=published.frame,
     )
 
 
-def _beside(
-    release: Any, published: anatomy.Published, her: Adversary, ledger: str | Path | ledgers.Ledger | None
-) -> tuple[publish.EarlierReleases, anatomy.Published]:
-    """What is out already, and the tables with joint groups: as they are where nothing is."""
+def _join_prior_releases(
+    release: Any,
+    published: anatomization.Published,
+    adversary: Adversary,
+    ledger: str | Path | ledgers.Ledger | None,
+) -> tuple[releases.EarlierReleases, anatomization.Published]:
+    """Prior releases, and the tables with joint groups; unchanged tables without prior releases."""
     why = "bounds of groups depend on what she holds, and the original on who is in which, alone"
-    her.refuse([name for name in her.given if name not in ("released", "released_of", "original")], why)
-    if ledger is None and her.released is None:
-        her.refuse(["original"] if her.original is not None else [], "nothing that is out already is named")
-    _, holder = judged_by(ledger, her)
+    adversary.refuse(
+        [
+            name
+            for name in adversary.explicit_settings
+            if name not in ("released", "released_of", "original")
+        ],
+        why,
+    )
+    if ledger is None and adversary.released is None:
+        adversary.refuse(
+            ["original"] if adversary.original is not None else [],
+            "nothing that is out already is named",
+        )
+    _, holder = adversary_with_ledger(ledger, adversary)
     if holder.released is None:
-        return publish.EarlierReleases(), published
-    people, held = groups_beside(release, published, holder)
+        return releases.EarlierReleases(), published
+    people, prior_releases = join_new_groups(release, published, holder)
     quote = people.engine.quote
-    joint = " || ' & ' || ".join(map(quote, held.columns)) + f" AS {quote(published.group)}"
+    joint = (
+        " || ' & ' || ".join(map(quote, prior_releases.columns)) + f" AS {quote(published.group)}"
+    )
     tables = [
         table_of(
             people.engine,
@@ -493,5 +868,9 @@ def _beside(
         )
         for table in published.tables
     ]
-    asked: dict[str, Any] = {"sensitive": published.sensitive, "group": published.group, "count": published.count}
-    return held, anatomy.join_tables(tables, **asked)
+    join_options: dict[str, Any] = {
+        "sensitive": published.sensitive,
+        "group": published.group,
+        "count": published.count,
+    }
+    return prior_releases, anatomization.join_tables(tables, **join_options)

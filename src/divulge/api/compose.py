@@ -1,39 +1,55 @@
 # SPDX-License-Identifier: Apache-2.0
-"""compose(): what several releases of the same people tell together."""
+"""compose(): joint disclosure risk of several releases of the same people."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from divulge import answers, composition, engines, publish, values
+from divulge import composition, engines
 from divulge import ledger as ledgers
-from divulge.api.anatomized import AnatomizedRelease
-from divulge.api.query import manifests_of, open_anatomized
-from divulge.belief import Adversary, adversary_in_force
+from divulge.adversary import Adversary, adversary_in_force
+from divulge.api.opened import (
+    Opened,
+    OpenedAnatomized,
+    OpenedGeneralized,
+    ThirdPartyTable,
+    open_input,
+)
 from divulge.engines import DuckDBEngine, OwnEngine, choose_engine
 from divulge.errors import BadInput, without_secrets
-from divulge.hierarchy import load_hierarchies
-from divulge.table import Names, Roles, Table, own_table, read, resolve_roles
+from divulge.hierarchies import load_hierarchies
+from divulge.sources import Names, Roles, Table, own_table, read, resolve_roles
+from divulge.text import as_names, count_with_noun
+from divulge.validation import checked
 from divulge.version import __version__
 
 _UPPER = "no receiver can tell more of them apart, so this is an upper bound of what she learns"
 _NO_BOUND = (
-    "this is no upper bound of what a receiver learns, because the classes of some people are not known for certain: in another way to "
+    "this is no upper bound of what a receiver learns, because the classes of some people are "
+    "not known for certain: in another way to "
     "place them, which the releases allow too, fewer may share a class"
 )
 _SAME_PEOPLE = (
-    "the truth was not given: the bounds hold for every truth of {people:,} people that fits, each at most once in each release, with the "
+    "the truth was not given: the bounds hold for every truth of {people:,} people that fits, "
+    "each at most once in each release, with the "
     "same sensitive values in all; who is not in a release is told by what is missing in it{why}"
 )
 _AS_MANY_AS_ROWS = (
-    ". These are as many as the largest release has rows: where there are more, so that each lacks some, give people="
+    ". These are as many as the largest release has rows: where there are more, "
+    "so that each "
+    "lacks some, give people="
 )
-_WITHOUT_KEY = "no person column was given: only rows that are the same in all versions of the truth are one person"
+_WITHOUT_KEY = (
+    "no person column was given: only rows that are the same in all versions of the "
+    "truth are "
+    "one person"
+)
 
 
-@values.checked
+@checked
 def compose(
     releases: Sequence[Any] = (),
     *,
@@ -49,147 +65,231 @@ def compose(
     ledger: str | Path | ledgers.Ledger | None = None,
     engine: engines.EngineChoice = None,
 ) -> composition.Composition:
-    """Say what several releases of the same people tell together.
+    """Measure the joint disclosure risk of several releases of the same people.
 
-    With the truth, the classes that its people share in all releases are measured: every metric of each release alone, and of the first
-    one, two, ... of them together. Where everybody's classes are known for certain, that is an upper bound of what any receiver learns;
-    the notes say whether it is. Without the truth, what a receiver can derive from two of them is bounded from both sides.
+    With the original, the joint classes of its people are measured: every metric of each release by
+    itself, and of the first two, three, ... together. If all classes of all people are known for
+    certain, the result is an upper bound of what any recipient learns. The notes report whether it
+    is. Without the original, the facts that a recipient can derive from two releases are bounded
+    from both sides.
 
-    A release that was retracted, or has expired, is given like any other: whoever has it still knows what it tells.
+    A retracted or expired release is passed like any other, because its recipients still have it.
 
     Args:
-        releases: In the order in which they came out: folders of releases, releases in memory, what `open_release` gave, tables of others,
-            or lists of tables with groups. Where a release has its private part, people are found by it exactly.
-        truth: The table that the releases were made of; a list of as many tables as releases where it changed between them.
-        quasi_identifiers: By which columns people are found, and so are the roles below; by default as the releases say.
-        sensitive: The columns whose values must not be learnt.
-        person: The column of the truth that names people. It ties versions of the truth together; without it only unchanged rows are.
-        joint: Measure all sensitive columns together as one, too.
-        adversary: As in `measure`; by default she believes the distribution of the truth.
-        hierarchies: A folder of hierarchy files that says what labels stand for, where a release comes without its mapping.
-        people: Without the truth: how many people all releases are about; by default as many as the largest has rows.
-        sample: How many of the people who became alone are named.
-        ledger: The `Ledger`, or its folder, whose releases come before these: all that is out, or what its recipient and coalition hold.
+        releases: The releases in the order of publication: folders of releases, releases in memory,
+            results of `open_release`, third-party tables, or lists of tables with groups. If a
+            release has its private part, the lookup of people in it is exact.
+        truth: The original table from which the releases were made. If it changed between releases,
+            a list with one table for each release.
+        quasi_identifiers: The columns by which people are looked up. The default for this and the
+            roles below is the roles in the releases.
+        sensitive: The columns whose values must not be disclosed.
+        person: The column of the original that identifies people. It joins versions of the
+            original; without it, only unchanged rows are joined.
+        joint: Also measure all sensitive columns together as one.
+        adversary: As in `measure`; the default prior is the distribution of the original.
+        hierarchies: A folder of hierarchy files that define the meaning of labels, for a release
+            without its private part.
+        people: Without the original: the number of people in all releases together. The default is
+            the number of rows of the largest release.
+        sample: Number of people who became unique to list.
+        ledger: The `Ledger`, or its folder, whose releases precede these: all published releases,
+            or those that its recipient and coalition hold.
         engine: As in `read`.
 
     Examples:
         >>> import divulge as dv, pyarrow as pa
         >>> truth = pa.table(
-        ...     {"age": [21, 28, 31, 39], "sex": ["f", "m", "f", "m"], "disease": ["flu", "cold", "cold", "flu"]}
+        ...     {
+        ...         "age": [21, 28, 31, 39],
+        ...         "sex": ["f", "m", "f", "m"],
+        ...         "disease": ["flu", "cold", "cold", "flu"],
+        ...     }
         ... )
         >>> by_age = pa.table(
-        ...     {"age": ["[20, 30)", "[20, 30)", "[30, 40)", "[30, 40)"], "disease": ["flu", "cold", "cold", "flu"]}
+        ...     {
+        ...         "age": ["[20, 30)", "[20, 30)", "[30, 40)", "[30, 40)"],
+        ...         "disease": ["flu", "cold", "cold", "flu"],
+        ...     }
         ... )
-        >>> by_sex = pa.table({"sex": ["f", "m", "f", "m"], "disease": ["flu", "cold", "cold", "flu"]})
+        >>> by_sex = pa.table(
+        ...     {"sex": ["f", "m", "f", "m"], "disease": ["flu", "cold", "cold", "flu"]}
+        ... )
         >>> found = dv.compose([by_age, by_sex], truth=truth, sensitive="disease")
         >>> [one.alone["k_anonymity"].value for one in found.releases], found.together.became_alone
         ([2.0, 2.0], 4)
     """
-    her = adversary_in_force(adversary)
-    her.without_wildcards()
+    effective_adversary = adversary_in_force(adversary)
+    effective_adversary.without_wildcards()
     if ledger is not None:
         releases = [*ledgers.Ledger.of(ledger).judge(new=False).released, *releases]
-    her.refuse(
+    effective_adversary.refuse(
         ("population", "population_count", "suppressed", "nulls", "released"),
-        "people are counted by their classes in the releases that are given, and nulls as the releases have them",
+        "people are counted by their classes in the releases that are given, and nulls as the "
+        "releases have them",
     )
     if sample < 0:
-        raise BadInput(f"sample = {sample!r} is not possible", hint="It is how many people are named, from 0 on")
+        raise BadInput(
+            f"sample = {sample!r} is not possible",
+            hint="It is how many people are named, from 0 on",
+        )
     roles: dict[str, Any] = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive}
     if truth is None:
-        given = {"person": person, "joint": joint or None, "sample": sample or None, "adversary": adversary}
-        if idle := [name for name, value in given.items() if value is not None]:
-            raise BadInput(f"{idle[0]}= has no effect without the truth", hint="Give truth= too, or leave it out")
-        return _derived(releases, roles, people=people, hierarchies=hierarchies, engine=engine)
+        option_values = {
+            "person": person,
+            "joint": joint or None,
+            "sample": sample or None,
+            "adversary": adversary,
+        }
+        if idle := [name for name, value in option_values.items() if value is not None]:
+            raise BadInput(
+                f"{idle[0]}= has no effect without the truth",
+                hint="Give truth= too, or leave it out",
+            )
+        return _bound_pairs_of_releases(
+            releases, roles, people=people, hierarchies=hierarchies, engine=engine
+        )
     if people is not None:
-        raise BadInput("people= has no effect: the truth says how many there are", hint="Leave it out")
-    found = tie(truth, releases, person=person, hierarchies=hierarchies, engine=engine, **roles)
-    return _measured(found, her, joint=joint, sample=sample)
+        raise BadInput(
+            "people= has no effect: the truth says how many there are", hint="Leave it out"
+        )
+    joint_classes = join_original(
+        truth, releases, person=person, hierarchies=hierarchies, engine=engine, **roles
+    )
+    return _measure_composition(joint_classes, effective_adversary, joint=joint, sample=sample)
 
 
-def all_out(
+def compose_or_note(
     releases: Sequence[Any], truth: Table, roles: Mapping[str, Any]
 ) -> tuple[composition.Composition | None, list[str]]:
-    """What they would tell whoever holds all of them, or why that is not known; nothing of one alone."""
+    """Joint disclosure risk for an adversary who holds all releases, or a note why it is unknown.
+
+    The result is None for fewer than two releases.
+    """
     if len(releases) < 2 or roles["weight"]:
         return None, []
-    named: dict[str, Any] = {role: roles[role] or () for role in ("quasi_identifiers", "sensitive")}
+    role_arguments: dict[str, Any] = {
+        role: roles[role] or () for role in ("quasi_identifiers", "sensitive")
+    }
     try:
-        return compose(releases, truth=truth, person=roles["person"], **named), []
+        return compose(releases, truth=truth, person=roles["person"], **role_arguments), []
     except BadInput as error:
         return None, [f"what they would tell together is not known: {error.message}"]
 
 
-def _measured(found: composition.Joined, her: Adversary, *, joint: bool, sample: int) -> composition.Composition:
-    table = found.table
-    told = dict.fromkeys(name for release in found.disclosed for name in release.sensitive if table.has(name))
-    owns_several = found.person is not None and found.versions == 1 and _repeats(table, found.person)
-    roles = Roles((), tuple(told), (), None, found.person if owns_several else None)
+def _measure_composition(
+    joint_classes: composition.JointClasses, adversary: Adversary, *, joint: bool, sample: int
+) -> composition.Composition:
+    table = joint_classes.table
+    sensitive_columns = dict.fromkeys(
+        name for release in joint_classes.releases for name in release.sensitive if table.has(name)
+    )
+    owns_several = (
+        joint_classes.person is not None
+        and joint_classes.versions == 1
+        and _has_repeated_values(table, joint_classes.person)
+    )
+    roles = Roles(
+        (), tuple(sensitive_columns), (), None, joint_classes.person if owns_several else None
+    )
     if not roles.sensitive:
-        her.refuse(("recursive_l", "distances", "orders", "taxonomies"), "no column is sensitive")
-    prior = Adversary(original=table) if told and her.original is None and her.prior is None else Adversary()
-    releases, together = composition.measured_together(found, roles, her.over(prior), joint=joint, sample=sample)
-    invariance = [composition.invariance_of(found, name) for name in told] if len(releases) > 1 else []
-    notes = how_certain(found, "measured on the classes that people of the truth share in all releases")
-    if found.versions > 1:
-        notes.append("who is in several versions of the truth is taken with the values of the last one that has her")
+        adversary.refuse(
+            ("recursive_l", "distances", "orders", "taxonomies"), "no column is sensitive"
+        )
+    if sensitive_columns and adversary.original is None and adversary.prior is None:
+        prior = Adversary(original=table)
+    else:
+        prior = Adversary()
+    releases, together = composition.measure_jointly(
+        joint_classes, roles, adversary.over(prior), joint=joint, sample=sample
+    )
+    if len(releases) > 1:
+        invariance = [composition.m_invariance(joint_classes, name) for name in sensitive_columns]
+    else:
+        invariance = []
+    notes = certainty_notes(
+        joint_classes, "measured on the classes that people of the truth share in all releases"
+    )
+    if joint_classes.versions > 1:
+        notes.append(
+            "who is in several versions of the truth is taken with the values of the last one "
+            "that has her"
+        )
     last = releases[-1].so_far
     settings = {
         **({} if last is None else last.settings),
-        **table.told,
-        "releases": [one.name for one in releases],
-        "found_by": [one.found.how for one in releases if one.found is not None],
-        "quasi_identifiers": list(dict.fromkeys(name for release in found.disclosed for name in release.columns)),
-        "sensitive": list(told),
-        "upper_bound": found.exact,
-        "person": found.person,
-        "versions": found.versions,
+        **table.reading_settings,
+        "releases": [measured_release.name for measured_release in releases],
+        "found_by": [
+            measured_release.found.how
+            for measured_release in releases
+            if measured_release.found is not None
+        ],
+        "quasi_identifiers": list(
+            dict.fromkeys(name for release in joint_classes.releases for name in release.columns)
+        ),
+        "sensitive": list(sensitive_columns),
+        "upper_bound": joint_classes.exact,
+        "person": joint_classes.person,
+        "versions": joint_classes.versions,
         "version": __version__,
     }
     return composition.Composition(
-        tuple(releases), together, tuple(item for item in invariance if item is not None),
-        settings=settings, notes=tuple(notes), joined=found, frame=table.frame,
-    )  # fmt: skip
+        tuple(releases),
+        together,
+        tuple(item for item in invariance if item is not None),
+        settings=settings,
+        notes=tuple(notes),
+        joined=joint_classes,
+        frame=table.frame,
+    )
 
 
-def _repeats(table: Table, person: str) -> bool:
+def _has_repeated_values(table: Table, person: str) -> bool:
     name = table.engine.quote(person)
-    found = table.engine.query(f"SELECT COUNT(*) AS n, COUNT(DISTINCT {name}) AS d FROM {table.relation}").to_pylist()[
-        0
-    ]
-    return bool(found["n"] != found["d"])
+    count_row = table.engine.query(
+        f"SELECT COUNT(*) AS n, COUNT(DISTINCT {name}) AS d FROM {table.relation}"
+    ).to_pylist()[0]
+    return bool(count_row["n"] != count_row["d"])
 
 
-def how_certain(found: composition.Joined, measured: str) -> list[str]:
-    """Whether what is measured is a bound of what a receiver learns, and if not, whose classes are not known for certain."""
-    notes = [f"{measured}: {_UPPER if found.exact else _NO_BOUND}"]
-    for release, how in zip(found.disclosed, found.readings, strict=True):
-        if how.several:
-            who = values.counted(how.several, "person", "people")
-            notes.append(f"several classes of {release.name} fit {who}, placed in one of them as its counts allow")
-        if how.misfits:
-            who = values.counted(how.misfits, "person", "people")
+def certainty_notes(joint_classes: composition.JointClasses, measured: str) -> list[str]:
+    """Notes that state whether the metrics are an upper bound, and which classes are uncertain."""
+    notes = [f"{measured}: {_UPPER if joint_classes.exact else _NO_BOUND}"]
+    for release, lookup in zip(joint_classes.releases, joint_classes.lookups, strict=True):
+        if lookup.several:
+            people = count_with_noun(lookup.several, "person", "people")
             notes.append(
-                f"no class of {release.name} that fits {who} was found to have room for the sensitive value too: it is of another state "
+                f"several classes of {release.name} fit {people}, placed in one of them as its "
+                "counts allow"
+            )
+        if lookup.misfits:
+            people = count_with_noun(lookup.misfits, "person", "people")
+            notes.append(
+                f"no class of {release.name} that fits {people} was found to have room for the "
+                "sensitive value too: it is of another state "
                 "of the table, or people lie otherwise in it than they were placed"
             )
-        if how.too_many:
-            who = values.counted(how.too_many, "person is", "people are")
+        if lookup.too_many:
+            people = count_with_noun(lookup.too_many, "person is", "people are")
             notes.append(
-                f"{who} counted in classes of {release.name} that were published with fewer, so classes may be smaller than they are "
-                "counted: name also what it was published beside, or give the table that it was made of"
+                f"{people} counted in classes of {release.name} that were published with fewer, so "
+                "classes may be smaller than they are "
+                "counted: name also what it was published beside, or give the table that it was "
+                "made of"
             )
-        if how.unfound:
-            what = values.counted(how.unfound, "row", "rows")
+        if lookup.unfound:
+            rows = count_with_noun(lookup.unfound, "row", "rows")
             notes.append(
-                f"nobody in the table fits {what} of {release.name}: it is of others too, or of another state of the table"
+                f"nobody in the table fits {rows} of {release.name}: it is of others too, or of "
+                "another state of the table"
             )
-    if found.versions > 1 and found.person is None:
+    if joint_classes.versions > 1 and joint_classes.person is None:
         notes.append(_WITHOUT_KEY)
     return notes
 
 
-def _derived(
+def _bound_pairs_of_releases(
     releases: Sequence[Any],
     roles: Mapping[str, Any],
     *,
@@ -197,37 +297,64 @@ def _derived(
     hierarchies: str | Path | None,
     engine: engines.EngineChoice,
 ) -> composition.Composition:
-    """What a receiver derives from each two of them."""
-    where = choose_engine(engine) or DuckDBEngine()
-    found = disclose(releases, engine=where, hierarchies=hierarchies, **roles)
-    if len(found) < 2:
-        raise BadInput("one release alone has nothing to be compared with", hint="Give two, or the truth")
-    levels = {} if hierarchies is None else load_hierarchies(hierarchies)
-    several = max(release.people for release in found) if people is None else people
-    told = list(dict.fromkeys(name for release in found for name in release.sensitive))
-    pairs = [(one, other) for place, one in enumerate(found) for other in found[place + 1 :]]
+    """Bound the facts that a recipient can derive from each pair of releases."""
+    own_engine = choose_engine(engine) or DuckDBEngine()
+    disclosed_releases = open_releases(
+        releases, engine=own_engine, hierarchies=hierarchies, **roles
+    )
+    if len(disclosed_releases) < 2:
+        raise BadInput(
+            "one release alone has nothing to be compared with", hint="Give two, or the truth"
+        )
+    if hierarchies is None:
+        levels = {}
+    else:
+        levels = load_hierarchies(hierarchies)
+    if people is None:
+        population = max(release.people for release in disclosed_releases)
+    else:
+        population = people
+    sensitive_columns = list(
+        dict.fromkeys(name for release in disclosed_releases for name in release.sensitive)
+    )
+    pairs = [
+        (first_release, other)
+        for index, first_release in enumerate(disclosed_releases)
+        for other in disclosed_releases[index + 1 :]
+    ]
     derived = []
-    for one, other in pairs:
-        both: list[str | None] = [name for name in told if one.about(name) and other.about(name)]
+    for first_release, other in pairs:
+        common_attributes: list[str | None] = [
+            name
+            for name in sensitive_columns
+            if first_release.entries_of(name) and other.entries_of(name)
+        ]
         derived += [
-            composition.derive(one, other, attribute=name, people=several, hierarchies=levels)
-            for name in both or [None]
+            composition.bound_intersections(
+                first_release, other, attribute=name, people=population, hierarchies=levels
+            )
+            for name in common_attributes or [None]
         ]
     settings = {
-        "releases": [release.name for release in found],
-        "quasi_identifiers": list(dict.fromkeys(name for release in found for name in release.columns)),
-        "sensitive": told,
-        "people": several,
+        "releases": [release.name for release in disclosed_releases],
+        "quasi_identifiers": list(
+            dict.fromkeys(name for release in disclosed_releases for name in release.columns)
+        ),
+        "sensitive": sensitive_columns,
+        "people": population,
         "version": __version__,
     }
-    note = _SAME_PEOPLE.format(people=several, why=_AS_MANY_AS_ROWS if people is None else "")
-    shown = tuple(
-        composition.OneRelease(release.name, release.kind, release.people, len(release), None) for release in found
+    note = _SAME_PEOPLE.format(people=population, why=_AS_MANY_AS_ROWS if people is None else "")
+    release_entries = tuple(
+        composition.OneRelease(release.name, release.kind, release.people, len(release), None)
+        for release in disclosed_releases
     )
-    return composition.Composition(shown, None, derived=tuple(derived), settings=settings, notes=(note,))
+    return composition.Composition(
+        release_entries, None, derived=tuple(derived), settings=settings, notes=(note,)
+    )
 
 
-def tie(
+def join_original(
     truth: Any,
     releases: Sequence[Any],
     *,
@@ -237,27 +364,31 @@ def tie(
     hierarchies: str | Path | None = None,
     people: Table | None = None,
     engine: engines.EngineChoice = None,
-) -> composition.Joined:
-    """The truth's rows with the class of each in every release; `truth` is a table, or for each release the table it was made of.
+) -> composition.JointClasses:
+    """Rows of the original with the class of each in every release.
 
-    With `people` the rows of that table, found again by the person column.
+    `truth` is a table, or for each release the table from which it was made. With `people` the rows
+    are those of that table, matched by the person column.
     """
-    given = list(truth) if isinstance(truth, list | tuple) else [truth]
-    tables = [own_table(read(item, engine=engine))[0] for item in given]
-    _, where = own_table(tables[0])
-    found = disclose(
+    if isinstance(truth, list | tuple):
+        originals = list(truth)
+    else:
+        originals = [truth]
+    tables = [own_table(read(item, engine=engine))[0] for item in originals]
+    _, own_engine = own_table(tables[0])
+    disclosed_releases = open_releases(
         releases,
-        engine=where,
+        engine=own_engine,
         columns=set().union(*(table.names for table in tables)),
         quasi_identifiers=quasi_identifiers,
         sensitive=sensitive,
         leave_out=() if person is None else (person,),
         hierarchies=hierarchies,
     )
-    return composition.joined(tables, found, person=person, people=people)
+    return composition.join_classes(tables, disclosed_releases, person=person, people=people)
 
 
-def disclose(
+def open_releases(
     releases: Sequence[Any],
     *,
     engine: OwnEngine,
@@ -266,90 +397,108 @@ def disclose(
     sensitive: Names = (),
     leave_out: Collection[str] = (),
     hierarchies: str | Path | None = None,
-) -> list[composition.Disclosed]:
-    """Open releases that are out: ours, in folders or in memory, what `open_release` gave, tables of others, lists of tables with groups.
+) -> list[composition.PublishedRelease]:
+    """Open published releases of any kind.
 
-    By which columns people are found: those that are given, else what any release of ours calls a quasi-identifier, and of tables of others
-    every column (of `columns`, those of the truth) that is not sensitive. A column that is sensitive in one release is so in all.
+    These are our own releases, in folders or in memory, results of `open_release`, third-party
+    tables, and lists of tables with groups. People are looked up by the explicit columns. The
+    default is all quasi-identifiers of our own releases, and every column of third-party tables
+    that is not sensitive. If `columns` is passed, the default is limited to it. A column that is
+    sensitive in one release is sensitive in all.
     """
     if not releases:
-        raise BadInput("no releases were given", hint="Give a list of them: folders, tables, or what open_release gave")
-    opened = [_Opened.of(item, place, engine) for place, item in enumerate(releases, start=1)]
-    for place, item in enumerate(opened, start=1):
-        if item.name in [other.name for other in opened[: place - 1]]:
-            item.name = f"{item.name} ({place})"
-    hidden = values.several(sensitive) or tuple(
+        raise BadInput(
+            "no releases were given",
+            hint="Give a list of them: folders, tables, or what open_release gave",
+        )
+    opened = [
+        _NamedRelease.of(item, position, engine) for position, item in enumerate(releases, start=1)
+    ]
+    for position, item in enumerate(opened, start=1):
+        if item.name in [other.name for other in opened[: position - 1]]:
+            item.name = f"{item.name} ({position})"
+    sensitive_columns = as_names(sensitive) or tuple(
         dict.fromkeys(name for item in opened for name in item.roles.get("sensitive", ()))
     )
-    known = values.several(quasi_identifiers) or tuple(
-        dict.fromkeys(name for item in opened for name in item.columns if columns is None or name in columns)
+    known_columns = as_names(quasi_identifiers) or tuple(
+        dict.fromkeys(
+            name for item in opened for name in item.columns if columns is None or name in columns
+        )
     )
-    levels = {} if hierarchies is None else load_hierarchies(hierarchies)
-    known = tuple(name for name in known if name not in {*hidden, *leave_out})
-    return [item.disclosed(known, hidden, levels) for item in opened]
+    if hierarchies is None:
+        levels = {}
+    else:
+        levels = load_hierarchies(hierarchies)
+    known_columns = tuple(
+        name for name in known_columns if name not in {*sensitive_columns, *leave_out}
+    )
+    return [item.published_release(known_columns, sensitive_columns, levels) for item in opened]
 
 
-class _Opened:
-    """One release on its way to be looked at."""
+@dataclass
+class _NamedRelease:
+    """An opened release with its name in the results and the roles that it declares."""
 
-    def __init__(
-        self,
-        name: str,
-        table: Table | None,
-        release: publish.OpenedRelease | None,
-        groups: Any,
-        roles: Mapping[str, Any],
-    ) -> None:
-        self.name, self.table, self.release, self.groups, self.roles = name, table, release, groups, roles
+    name: str
+    opened: Opened
+    roles: Mapping[str, Any]
 
     @classmethod
-    def of(cls, item: Any, place: int, engine: OwnEngine) -> _Opened:
-        if isinstance(item, answers.GeneralizedSource):
-            item = item.folder
-        if isinstance(item, answers.AnatomizedSource | AnatomizedRelease):
-            return cls(f"release {place}", None, None, item, {"sensitive": item.published.sensitive})
-        if isinstance(item, list | tuple | Mapping):
-            return cls(f"release {place}", None, None, item, {})
-        if isinstance(item, publish.GeneralizedRelease):
-            opened = item.opened
-            return cls(f"release {place}", opened.read(engine), opened, None, opened.document["roles"])
-        found = manifests_of(item)
-        if found is None:
-            table = read(item, engine=None if isinstance(item, Table) else engine)
-            return cls(
-                without_secrets(str(item)) if isinstance(item, str | Path) else f"release {place}",
-                table,
-                None,
-                None,
-                {},
-            )
-        if found.public["kind"] == "anatomized":
-            return cls(str(item), None, None, item, found.public["roles"])
-        release = publish.OpenedRelease(Path(item), found.public, found.private)
-        return cls(str(item), release.read(engine), release, None, release.document["roles"])
+    def of(cls, release: Any, position: int, engine: OwnEngine) -> _NamedRelease:
+        opened = open_input(
+            release, private_part="if there", engine=None if isinstance(release, Table) else engine
+        )
+        numbered_name = f"release {position}"
+        if isinstance(opened, OpenedGeneralized):
+            is_written = opened.unwritten is None
+            name = str(opened.release.folder) if is_written else numbered_name
+            return cls(name, opened, opened.release.document["roles"])
+        if isinstance(opened, ThirdPartyTable):
+            is_path = isinstance(release, str | Path)
+            return cls(without_secrets(str(release)) if is_path else numbered_name, opened, {})
+        if opened.folder is not None:
+            return cls(str(opened.folder), opened, opened.document["roles"])
+        if opened.linked_tables is not None:
+            return cls(numbered_name, opened, {})
+        return cls(numbered_name, opened, {"sensitive": opened.published().sensitive})
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """By which people may be found in it: quasi-identifiers, or every column where it does not say."""
-        if self.roles or self.table is None:
-            return tuple(self.roles.get("quasi_identifiers", ()))
-        return self.table.names
+        """Columns by which people may be looked up.
 
-    def disclosed(
-        self, known: Sequence[str], hidden: Sequence[str], hierarchies: Mapping[str, Any]
-    ) -> composition.Disclosed:
-        if self.table is None:
-            published = open_anatomized(self.groups, sensitive=() if self.roles else hidden)
-            return composition.Disclosed.of_groups(published, name=self.name)
-        table, names = self.table, self.table.names
-        own = tuple(self.roles.get("quasi_identifiers", ()))
-        found = [name for name in known if name in names and name not in own]
-        if not own and not found:
-            told = f"{self.name} has none of the columns by which people are found"
-            raise BadInput(told, hint="Name the columns that it shares with the others with quasi_identifiers=")
+        These are the quasi-identifiers, or all columns if no roles are declared.
+        """
+        if self.roles or isinstance(self.opened, OpenedAnatomized):
+            return tuple(self.roles.get("quasi_identifiers", ()))
+        return self.opened.table.names
+
+    def published_release(
+        self, known_columns: Sequence[str], hidden: Sequence[str], hierarchies: Mapping[str, Any]
+    ) -> composition.PublishedRelease:
+        if isinstance(self.opened, OpenedAnatomized):
+            published = self.opened.published(sensitive=() if self.roles else hidden)
+            return composition.PublishedRelease.of_groups(published, name=self.name)
+        table = self.opened.table
+        names = table.names
+        release_columns = tuple(self.roles.get("quasi_identifiers", ()))
+        shared_columns = [
+            name for name in known_columns if name in names and name not in release_columns
+        ]
+        if not release_columns and not shared_columns:
+            message = f"{self.name} has none of the columns by which people are found"
+            raise BadInput(
+                message,
+                hint="Name the columns that it shares with the others with quasi_identifiers=",
+            )
         roles: Roles = resolve_roles(
-            table, quasi_identifiers=[*own, *found], sensitive=[name for name in hidden if name in names]
+            table,
+            quasi_identifiers=[*release_columns, *shared_columns],
+            sensitive=[name for name in hidden if name in names],
         )
-        return composition.Disclosed.of_table(
-            table, roles, name=self.name, opened=self.release, hierarchies=hierarchies
+        if self.opened.release is None:
+            release = None
+        else:
+            release = self.opened.release.with_private_part
+        return composition.PublishedRelease.of_table(
+            table, roles, name=self.name, opened=release, hierarchies=hierarchies
         )

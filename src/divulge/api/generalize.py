@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""generalize(): from a table and a policy to a release that keeps it (Afifi et al. 2018, Definitions 1 and 10).
+"""generalize(): make a release of a table that meets a policy (Afifi et al. 2018, Def. 1 and 10).
 
-The engine counts, the search decides on the counts, and the engine applies the plan when the release is written; before anything is
-published it has been read back and measured again, against the prior of the original table.
+The engine counts, the search decides on the counts, and the engine applies the plan when the
+release is written. Before publication, the release is read back and measured again, with the prior
+of the original table.
 """
 
 from __future__ import annotations
@@ -13,42 +14,52 @@ from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from divulge import engines, hierarchy, metrics, publish, search, values
+from divulge import engines, generalization, metrics, releases
 from divulge import ledger as ledgers
 from divulge import policy as policies
-from divulge import table as tables
+from divulge import sources as tables
+from divulge.adversary import Adversary, Assumptions, adversary_in_force
 from divulge.api.hierarchies import suggest
-from divulge.api.released import beside_released, judged_by
-from divulge.belief import Adversary, Assumptions, adversary_in_force
-from divulge.count import Contingency, Domain, Request, count, count_in_memory
+from divulge.api.prior_releases import add_prior_releases, adversary_with_ledger
+from divulge.counting import Contingency, Domain, Request, count, count_in_memory
 from divulge.engines import OwnEngine
 from divulge.errors import BadInput, InternalError, nearest
-from divulge.hierarchy import SUPPRESSED, Hierarchy, Suggestion, load_hierarchies
+from divulge.generalization import Plan
+from divulge.hierarchies import (
+    SUPPRESSED,
+    Hierarchy,
+    Spec,
+    Suggestion,
+    build_hierarchies,
+    build_hierarchy,
+    load_hierarchies,
+)
 from divulge.metrics import Measurement
 from divulge.policy import Policy, Promise, Protection, choose, guard, judge
 from divulge.results import Result
-from divulge.search import Plan
-from divulge.table import Names, Roles, Table, own_table, read, resolve_roles
-from divulge.values import as_text
+from divulge.sources import Names, Roles, Table, own_table, read, resolve_roles
+from divulge.text import as_names, as_text
+from divulge.validation import checked
 
 
-# --- cut(): the ranges of a column that keep the promises and tell the most about a sensitive attribute (Bezzi 2010, section 4).
+# cut(): ranges of a column that meet the requirements and keep the most information about a
+# sensitive attribute (Bezzi 2010, section 4).
 @dataclass(frozen=True, repr=False)
 class CutColumn(Result):
-    """The optimal ranges of a column, and the hierarchy that they make."""
+    """Optimal ranges of a column, and the hierarchy of these ranges."""
 
     view = "columns"
 
-    cuts: search.Cuts
+    cuts: generalization.Cuts
     rule: Mapping[str, Any]
-    """As it would stand in a policy file."""
+    """Hierarchy rule in the form of a policy file."""
     hierarchy: Hierarchy
     settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """Everything that the ranges depend on."""
+    """All settings on which the ranges depend."""
     notes: tuple[str, ...] = ()
 
 
-@values.checked
+@checked
 def cut(
     table: Any,
     column: str,
@@ -63,21 +74,27 @@ def cut(
     against: Names = (),
     adversary: Adversary | None = None,
 ) -> CutColumn:
-    """Find the ranges of a column that keep the policy's promises one by one and keep the most information about a sensitive column.
+    """Find the ranges of a column that meet the policy and keep the most information.
+
+    Each range meets each requirement. The information is about a sensitive column.
 
     Args:
-        table: Whatever `read` opens.
-        column: The column to cut into ranges. A null has no place in an order: leave such rows out with Adversary(nulls="drop").
+        table: Any source that `read` opens.
+        column: The column to cut into ranges. A null has no position in an order: drop such rows
+            with Adversary(nulls="drop").
         about: The sensitive column.
-        policy: The promises that each range keeps: a `Policy`, a mapping with the keys of a policy file, or the path of one.
-        most: The most ranges; by default as many as the promises allow.
+        policy: The requirements that each range meets: a `Policy`, a mapping with the keys of a
+            policy file, or the path of one.
+        most: Largest number of ranges; by default as many as the requirements allow.
         order: The values of a text column from low to high.
-        keep: Cut points that the ranges must have, such as those of a coarser level.
-        among: The only cut points that they may have, beside those to keep, such as those of a finer level.
-        beside: Other quasi-identifiers, published as they are: every class of a range and these keeps the promises, and what they tell
-            together is kept the highest.
-        against: Further quasi-identifiers; with these, the result tells which share of what all of them tell is lost (eq. 4 of the paper).
-        adversary: As in `measure`; what is said here goes before the policy's own.
+        keep: Cut points that the ranges must have, such as those of a higher generalization level.
+        among: The only cut points that the ranges may have in addition to `keep`, such as those of
+            a lower generalization level.
+        beside: Other quasi-identifiers, published unchanged. Every class of a range and these
+            columns meets the requirements, and their joint information is maximized.
+        against: Further quasi-identifiers. With these, the result reports the share of the
+            information of all of them that is lost (eq. 4 of the paper).
+        adversary: As in `measure`; it takes precedence over the policy's.
 
     Examples:
         >>> import divulge as dv, pyarrow as pa
@@ -85,79 +102,119 @@ def cut(
         >>> dv.cut(people, "age", about="disease", policy=dv.Policy(k_anonymity=2)).rule
         {'cuts': [60]}
     """
-    kept = Policy.of(policy)
-    if kept.protections:
-        raise BadInput("cut points are sought for everybody, and the policy protects chosen people or values")
+    effective_policy = Policy.of(policy)
+    if effective_policy.protections:
+        raise BadInput(
+            "cut points are sought for everybody, and the policy protects chosen people or values"
+        )
     source = read(table)
     names = resolve_roles(source, quasi_identifiers=beside).quasi_identifiers
     if column in names:
         raise BadInput(f"{column!r} is cut, so it cannot stand beside itself")
     roles = resolve_roles(source, quasi_identifiers=[column, *names], sensitive=[about])
-    her = adversary_in_force(adversary, kept.adversary)
-    her.refuse(("released",), "ranges of one column are sought, which a release that is out says nothing of")
-    assumptions, nulls = Assumptions.of(her, source, roles), her.without_wildcards()
-    contingency = count(source, roles, nulls=nulls)
-    everybody = metrics.count_population(source, her, roles, nulls)
-    before = metrics.measure_counts(
-        contingency, source, roles, assumptions=assumptions, nulls=nulls, population=everybody
+    effective_adversary = adversary_in_force(adversary, effective_policy.adversary)
+    effective_adversary.refuse(
+        ("released",),
+        "ranges of one column are sought, which a release that is out says nothing of",
     )
-    seen = before.identity_view
-    contingency = replace(contingency, population=seen.population, population_estimated=seen.estimated)
-    merging = assumptions.as_joint(contingency)
-    name, attribute = roles.quasi_identifiers[0], roles.sensitive[0]
-    found = search.optimal_cuts(
+    assumptions = Assumptions.of(effective_adversary, source, roles)
+    nulls = effective_adversary.without_wildcards()
+    contingency = count(source, roles, nulls=nulls)
+    population = metrics.count_population(source, effective_adversary, roles, nulls)
+    before = metrics.measure_counts(
+        contingency, source, roles, assumptions=assumptions, nulls=nulls, population=population
+    )
+    identity_view = before.identity_view
+    contingency = replace(
         contingency,
-        kept.promises,
+        population=identity_view.population,
+        population_estimated=identity_view.estimated,
+    )
+    merging = assumptions.as_joint(contingency)
+    name = roles.quasi_identifiers[0]
+    attribute = roles.sensitive[0]
+    cuts = generalization.optimal_cuts(
+        contingency,
+        effective_policy.promises,
         column=name,
         attribute=attribute,
-        most=most,
+        max_ranges=most,
         order=order,
         keep=keep,
         among=among,
-        beside=names,
+        other_columns=names,
         beliefs=before.beliefs,
     )
-    rule = _rule(found, contingency.keys[0], order, given=(*keep, *(among or ())))
+    rule = _cut_rule(cuts, contingency.keys[0], order, explicit_points=(*keep, *(among or ())))
     settings = {**before.settings, "prior_weights": dict(merging.prior_weights), "most": most}
     settings |= {"keep": list(keep), "among": None if among is None else list(among)}
     if against:
-        every = dict.fromkeys([name, *names, *resolve_roles(source, quasi_identifiers=against).quasi_identifiers])
-        whole = count(source, resolve_roles(source, quasi_identifiers=[*every], sensitive=[about]), nulls=nulls)
-        found = replace(found, whole_information=search.information_of(whole, attribute))
-        settings |= {"against": [*every]}
-    levels = hierarchy.build_hierarchy(name, rule, contingency.keys[0].labels)
-    return CutColumn(found, rule, levels, settings, merging.notes, frame=source.frame)
+        all_columns = dict.fromkeys(
+            [name, *names, *resolve_roles(source, quasi_identifiers=against).quasi_identifiers]
+        )
+        full_contingency = count(
+            source,
+            resolve_roles(source, quasi_identifiers=[*all_columns], sensitive=[about]),
+            nulls=nulls,
+        )
+        cuts = replace(
+            cuts, whole_information=generalization.information_of(full_contingency, attribute)
+        )
+        settings |= {"against": [*all_columns]}
+    levels = build_hierarchy(name, rule, contingency.keys[0].labels)
+    return CutColumn(cuts, rule, levels, settings, merging.notes, frame=source.frame)
 
 
-def _rule(
-    cuts: search.Cuts, domain: Domain, order: Sequence[str] | None, *, given: Sequence[float | str] = ()
+def _cut_rule(
+    cuts: generalization.Cuts,
+    domain: Domain,
+    order: Sequence[str] | None,
+    *,
+    explicit_points: Sequence[float | str] = (),
 ) -> dict[str, Any]:
-    """Cut points for numbers, which fit any number, as they were given; else every value with the range it lies in."""
+    """Cut points as passed for numbers, which apply to any number.
+
+    For other values, the rule lists every value with its range.
+    """
     if not cuts.cut_points:
         return {"suppress": True}
     if domain.kind == "number" and order is None:
-        as_given = {
-            next((label for label in domain.labels if label >= float(point)), None): float(point) for point in given
+        explicit_point_of = {
+            next((label for label in domain.labels if label >= float(point)), None): float(point)
+            for point in explicit_points
         }
-        points = [float(as_given.get(point, point)) for point in cuts.cut_points]
+        points = [float(explicit_point_of.get(point, point)) for point in cuts.cut_points]
         return {"cuts": [int(point) if point.is_integer() else point for point in points]}
     texts = [str(as_text(label)) for label in domain.labels]
-    texts = texts if order is None else [text for text in order if text in texts]
+    if order is not None:
+        texts = [text for text in order if text in texts]
     rows: dict[str, list[str]] = {}
     for item in cuts.ranges:
-        low, high = str(as_text(item.low)), str(as_text(item.high))
-        label = low if low == high else f"[{low}, {high}]"
-        rows |= {text: [label, SUPPRESSED] for text in texts[texts.index(low) : texts.index(high) + 1]}
+        low = str(as_text(item.low))
+        high = str(as_text(item.high))
+        if low == high:
+            label = low
+        else:
+            label = f"[{low}, {high}]"
+        rows |= {
+            text: [label, SUPPRESSED] for text in texts[texts.index(low) : texts.index(high) + 1]
+        }
     return {"rows": rows}
 
 
-# --- generalize -------------------------------------------------------------------------------------------------------
+# --- generalize -----------------------------------------------------------------------------------
 Method = Literal["full-domain", "columns", "mondrian", "relaxed-mondrian"]
-"""One level for each column; each column as it is or not at all; boxes that never overlap; boxes that may share values at a cut."""
-Hierarchies = Mapping[str, hierarchy.Spec] | str | Path
+"""Generalization methods.
+
+- full-domain: one generalization level for each column.
+- columns: each column is published unchanged or fully suppressed.
+- mondrian: boxes that never overlap.
+- relaxed-mondrian: boxes that may share values at a cut.
+"""
+Hierarchies = Mapping[str, Spec] | str | Path
 
 
-@values.checked
+@checked
 def generalize(
     table: Any,
     *,
@@ -171,7 +228,7 @@ def generalize(
     person: str | None = None,
     hierarchies: Hierarchies | None = None,
     suppression: float | None = None,
-    objective: search.ObjectiveName | search.UserFunction = "loss",
+    objective: generalization.ObjectiveName | generalization.UserFunction = "loss",
     method: Method | None = None,
     time_limit: float | None = None,
     all_optima: bool = False,
@@ -182,67 +239,105 @@ def generalize(
     announce: Callable[[Mapping[str, Suggestion]], None] | None = None,
     ledger: str | Path | ledgers.Ledger | None = None,
     engine: engines.EngineChoice = None,
-) -> publish.GeneralizedRelease:
-    """Find the generalization that keeps the policy at the least loss; nothing is written before the release's `write`.
+) -> releases.GeneralizedRelease:
+    """Find the generalization that meets the policy with the least information loss.
 
-    Columns without a role are published as they are, if the guard lets them: refused are those that a policy with roles does not know,
-    that look like identifiers, or that leave more than the policy's `alone_share` of the people alone beside the published classes.
+    Nothing is written before the release's `write`.
+
+    Columns without a role are published unchanged unless the guard rejects them. It rejects columns
+    that a policy with roles does not name and columns that look like identifiers. It also rejects
+    columns that make more than 1% of the people unique in addition to the published classes. With a
+    `unique_share` in the policy, all published columns except the sensitive ones are limited by it,
+    whatever their role.
 
     Args:
-        table: Whatever `read` opens.
-        policy: The promises: a `Policy`, a mapping with the keys of a policy file, or the path of one.
-        quasi_identifiers: As in `measure`, and so are the other roles; what is given here goes before the policy's own.
-        sensitive: The columns whose values must not be learnt; they are published as they are.
-        identifier: Columns that name people; they are not published.
-        leave_out: Columns that name nobody and are not published either.
-        plain: Columns that are published as they are, whatever the guard says of them.
-        weight: The column that says how many people a row stands for.
-        person: The column that says whose row it is, where people own several.
-        hierarchies: How columns become coarser: a folder of files, or for each column a rule such as {"intervals": [5, 10]}, a file or a
-            hierarchy. A column without one gets a default, shown in the release's `suggestions`.
-        suppression: The share of records that may be left out; goes before the policy's own.
-        objective: What is lost least: "loss", "arithmetic_loss", "precision", "non_uniform_entropy", "discernibility",
-            "average_class_size", "information", or a function of (levels, the counts that would be published, people left out) to a cost.
-        method: One level for each column ("full-domain"), each column as it is or not at all ("columns"), boxes that never overlap
-            ("mondrian"), or boxes that may share values at a cut ("relaxed-mondrian"); by default the policy's, else the first.
-        time_limit: Seconds after which the best release found so far is taken; the plan then says how far it may be from the best.
-        all_optima: Keep all solutions of the same cost in the release's `plan`.
-        keep_nodes: Keep every combination of levels that was looked at in the release's `plan`.
-        protections: Promises of their own for chosen people or values, beside those of the policy.
-        joint: Measure all sensitive columns together as one, too.
-        adversary: As in `measure`; what is said here goes before the policy's own.
+        table: Any source that `read` opens.
+        policy: The requirements: a `Policy`, a mapping with the keys of a policy file, or the path
+            of one.
+        quasi_identifiers: As in `measure`, like the other roles; explicit roles take precedence
+            over the policy's.
+        sensitive: The columns whose values must not be disclosed; they are published unchanged.
+        identifier: Columns that identify people; they are not published.
+        leave_out: Columns that do not identify people and are not published either.
+        plain: Columns that are published unchanged even if the guard would reject them.
+        weight: The column with the number of people that a row represents.
+        person: The column that names the person each row belongs to, if people have several rows.
+        hierarchies: Generalization hierarchies: a folder of files, or for each column a rule such
+            as {"intervals": [5, 10]}, a file or a hierarchy. A column without one gets a default,
+            shown in the release's `suggestions`.
+        suppression: The share of records that may be suppressed; takes precedence over the
+            policy's.
+        objective: The information loss to minimize: "loss", "arithmetic_loss", "precision",
+            "non_uniform_entropy", "discernibility", "average_class_size", "information", or a cost
+            function of (levels, counts to be published, number of suppressed people).
+        method: One level for each column ("full-domain"), each column unchanged or fully suppressed
+            ("columns"), boxes that never overlap ("mondrian"), or boxes that may share values at a
+            cut ("relaxed-mondrian"). The default is the policy's method, else the first.
+        time_limit: Seconds after which the best release so far is taken; the plan then reports its
+            distance from the optimum.
+        all_optima: Keep all solutions of equal cost in the release's `plan`.
+        keep_nodes: Keep every evaluated combination of levels in the release's `plan`.
+        protections: Requirements for selected people or values, in addition to those of the policy.
+        joint: Also measure all sensitive columns together as one.
+        adversary: As in `measure`; it takes precedence over the policy's.
         announce: Called with the default hierarchies before they are used.
-        ledger: The `Ledger`, or its folder, that knows what is out already: the promises are kept together with it, and `write` enters
-            the release there.
-        engine: As in `read`. With Spark only counts come here, and its workers write the release.
+        ledger: The `Ledger`, or its folder, that lists the prior releases. The requirements are met
+            together with them, and `write` enters the release there.
+        engine: As in `read`. With Spark only counts are collected, and its workers write the
+            release.
 
     Examples:
         >>> import divulge as dv, pyarrow as pa
-        >>> people = pa.table({"zip": ["4761", "4762", "4791", "4792"], "disease": ["flu", "cold", "flu", "cold"]})
+        >>> people = pa.table(
+        ...     {"zip": ["4761", "4762", "4791", "4792"], "disease": ["flu", "cold", "flu", "cold"]}
+        ... )
         >>> policy = dv.Policy(k_anonymity=2)
-        >>> release = dv.generalize(people, policy=policy, quasi_identifiers="zip", sensitive="disease")
+        >>> release = dv.generalize(
+        ...     people, policy=policy, quasi_identifiers="zip", sensitive="disease"
+        ... )
         >>> release.plan.levels, sorted(release.tables()["table"].column("zip").to_pylist())
         ({'zip': 1}, ['476*', '476*', '479*', '479*'])
     """
-    kept = Policy.of(policy)
-    kept = replace(kept, protections=(*kept.protections, *protections))
+    effective_policy = Policy.of(policy)
+    effective_policy = replace(
+        effective_policy, protections=(*effective_policy.protections, *protections)
+    )
     if suppression is not None:
-        kept = replace(kept, suppression=suppression)
-    source, own = own_table(read(table, engine=engine))
-    given = guard.GivenRoles(quasi_identifiers, sensitive, identifier, leave_out, plain, weight, person)
-    roles = roles_of(source, kept, given)
-    guard.refuse([*guard.unasked(source, roles, kept.roles)])
-    out, her = judged_by(ledger, adversary_in_force(adversary, kept.adversary), new=True)
-    ground = Groundwork(source, own, roles, her, kept, hierarchies, joint=joint, ledger=out)
-    options = {"objective": objective, "time_limit": time_limit, "all_optima": all_optima, "keep_nodes": keep_nodes}
-    return ground.release(kept, method=method, announce=announce, **options)
+        effective_policy = replace(effective_policy, suppression=suppression)
+    source, own_engine = own_table(read(table, engine=engine))
+    explicit_roles = guard.ExplicitRoles(
+        quasi_identifiers, sensitive, identifier, leave_out, plain, weight, person
+    )
+    roles = generalization_roles(source, effective_policy, explicit_roles)
+    guard.refuse([*guard.findings_without_role(source, roles, effective_policy.roles)])
+    ledger_releases, effective_adversary = adversary_with_ledger(
+        ledger, adversary_in_force(adversary, effective_policy.adversary), new=True
+    )
+    prepared_table = Groundwork(
+        source,
+        own_engine,
+        roles,
+        effective_adversary,
+        effective_policy,
+        hierarchies,
+        joint=joint,
+        ledger=ledger_releases,
+    )
+    options = {
+        "objective": objective,
+        "time_limit": time_limit,
+        "all_optima": all_optima,
+        "keep_nodes": keep_nodes,
+    }
+    return prepared_table.release(effective_policy, method=method, announce=announce, **options)
 
 
 @dataclass(frozen=True, eq=False)
 class Groundwork:
-    """What a search begins with: a table with roles, counted once before an adversary, and the levels of its columns.
+    """Inputs of a search: a table with roles, its counts, the adversary and hierarchies.
 
-    Promises, suppression and method of a policy may change, and nothing is counted again: that is what a slider does.
+    Counts are computed once. Requirements, suppression and method of a policy may change without a
+    new count, for example by a slider.
     """
 
     source: Table
@@ -250,42 +345,54 @@ class Groundwork:
     roles: Roles
     adversary: Adversary
     policy: Policy = field(repr=False)
-    """Whose roles and levels these are."""
+    """Policy that defines the roles and levels."""
     hierarchies: Hierarchies | None = None
-    """What goes before the policy's own."""
+    """Hierarchies that take precedence over the policy's."""
     joint: bool = False
-    ledger: ledgers.OutAlready | None = None
+    ledger: ledgers.PriorReleases | None = None
 
     @classmethod
     def of(cls, table: Any, policy: Policy) -> Groundwork:
-        """By what a policy says alone."""
-        source, own = own_table(read(table))
-        roles = roles_of(source, policy, guard.GivenRoles())
-        guard.refuse([*guard.unasked(source, roles, policy.roles)])
-        return cls(source, own, roles, adversary_in_force(None, policy.adversary), policy)
+        """Build the inputs from a table and the settings of a policy only."""
+        source, own_engine = own_table(read(table))
+        roles = generalization_roles(source, policy, guard.ExplicitRoles())
+        guard.refuse([*guard.findings_without_role(source, roles, policy.roles)])
+        return cls(source, own_engine, roles, adversary_in_force(None, policy.adversary), policy)
 
     @cached_property
-    def counted(self) -> tuple[publish.Original, Measurement]:
-        """The original, and what it tells."""
-        return count_original(self.source, self.engine, self.roles, self.adversary, joint=self.joint)
+    def measured_original(self) -> tuple[releases.Original, Measurement]:
+        """The original and its measurement."""
+        return count_original(
+            self.source, self.engine, self.roles, self.adversary, joint=self.joint
+        )
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """What to say of the rows, whatever is promised."""
+        """Notes on the rows, independent of the requirements."""
         return guard.repeated(self.source, self.roles)
 
     @cached_property
     def levels(self) -> Callable[[Method], tuple[dict[str, Hierarchy], dict[str, Suggestion]]]:
-        """The hierarchies that a method works with, and those of them that were chosen for the values."""
-        original, _ = self.counted
-        return cache(partial(_levels, original, self.hierarchies, self.policy))
+        """Hierarchies of a method, and those of them that were suggested for the values."""
+        original, _ = self.measured_original
+        return cache(partial(_method_hierarchies, original, self.hierarchies, self.policy))
 
     @cached_property
-    def rollup(self) -> Callable[[Method], search.Rollup]:
-        """The counts under the levels of a method, and what searches remember of them."""
-        (original, before), levels = self.counted, self.levels  # not self, which holds this: the table would go late
-        known: dict[str, Any] = {"beliefs": before.beliefs, "cell_limit": self.source.engine.cell_limit}
-        return cache(lambda method: search.Rollup.of(original.people, levels(method)[0], **known))
+    def rollup(self) -> Callable[[Method], generalization.Rollup]:
+        """Counts under the levels of a method, with the cached results of searches."""
+        # The cached function does not refer to self, which holds it; a cycle would delay freeing
+        # the table.
+        original, before = self.measured_original
+        levels = self.levels
+        rollup_options: dict[str, Any] = {
+            "beliefs": before.beliefs,
+            "cell_limit": self.source.engine.cell_limit,
+        }
+        return cache(
+            lambda method: generalization.Rollup.of(
+                original.people, levels(method)[0], **rollup_options
+            )
+        )
 
     def release(
         self,
@@ -294,29 +401,39 @@ class Groundwork:
         method: Method | None = None,
         announce: Callable[[Mapping[str, Suggestion]], None] | None = None,
         **options: Any,
-    ) -> publish.GeneralizedRelease:
-        """The release that keeps a policy of these roles at the least loss."""
-        source, roles = self.source, self.roles
+    ) -> releases.GeneralizedRelease:
+        """Find the release that meets a policy of these roles with the least information loss."""
+        source = self.source
+        roles = self.roles
         rows_are_people = roles.person is roles.weight is None and self.adversary.nulls != "drop"
-        if rows_are_people and any(map(_asks_for_company, policy.promises)):
-            guard.refuse(guard.alone_already(source, roles, policy.alone_share, left_out=policy.suppression))
-        original, before = self.counted
+        if rows_are_people and any(map(_rejects_single_people, policy.promises)):
+            guard.uniqueness.refuse_unique_early(
+                source, roles, required=policy.unique_share, suppression=policy.suppression
+            )
+        original, before = self.measured_original
         protected = choose(policy.protections, original.people, before.beliefs)
-        how = cast("Method", method or policy.method or "full-domain")
-        levels, suggestions = self.levels(how)
+        chosen_method = cast("Method", method or policy.method or "full-domain")
+        levels, suggestions = self.levels(chosen_method)
         if suggestions and announce is not None:
             announce(suggestions)
-        plan = self._search(policy, how, **options)
-        original = replace(original, assumptions=_of_release(original, plan, levels))
+        plan = self._search(policy, chosen_method, **options)
+        original = replace(original, assumptions=_release_assumptions(original, plan, levels))
         after = original.measure(plan.published(original.people))
-        verdict = judge(after, policy.promises, protected=publish.follow(protected, plan, original.people))
+        verdict = judge(
+            after, policy.promises, protected=releases.follow(protected, plan, original.people)
+        )
         if not verdict.holds:
             raise InternalError("the plan does not keep the policy it was made for")
-        alone, refused = guard.alone(
-            original.with_person(plan.recoding), replace(roles, identifier=(), leave_out=()), policy.alone_share
+        published = original.with_person(plan.recoding)
+        published_roles = replace(roles, identifier=(), leave_out=())
+        unique = guard.uniqueness.measure_uniqueness(
+            published, published_roles, required=policy.unique_share
         )
-        guard.refuse(refused)
-        return publish.GeneralizedRelease(
+        problem = guard.uniqueness.judge_uniqueness(
+            published, published_roles, unique, leave_out=roles.leave_out
+        )
+        guard.uniqueness.refuse_unique(problem)
+        return releases.GeneralizedRelease(
             frame=source.frame,
             source=source,
             engine=self.engine,
@@ -328,36 +445,63 @@ class Groundwork:
             policy=policy,
             hierarchies=levels,
             suggestions=suggestions,
-            plain=tuple(name for name in source.names if name in roles.plain or name not in roles.named),
-            alone=alone,
+            plain=tuple(
+                name
+                for name in source.names
+                if name in roles.plain or name not in roles.all_columns
+            ),
+            uniqueness=unique,
             notes=self.notes,
             original=original,
             protected=protected,
-            expected=publish.Fingerprint.of(self.engine, f"({original.recoded(plan.recoding)})"),
+            expected=releases.Fingerprint.of(self.engine, f"({original.recoded(plan.recoding)})"),
         )
 
     def _search(self, policy: Policy, method: Method, **options: Any) -> Plan:
-        original, before = self.counted
+        original, before = self.measured_original
         contingency = original.people
-        known: dict[str, Any] = {"beliefs": before.beliefs, "population": contingency.population}
-        known["protections"] = policy.protections
+        search_options: dict[str, Any] = {
+            "beliefs": before.beliefs,
+            "population": contingency.population,
+        }
+        search_options["protections"] = policy.protections
         if method in ("full-domain", "columns"):
-            left_out = policy.suppression
-            found = search.search(
-                contingency, self.rollup(method), policy.promises, suppression=left_out, **known, **options
+            suppression = policy.suppression
+            plan = generalization.search(
+                contingency,
+                self.rollup(method),
+                policy.promises,
+                suppression=suppression,
+                **search_options,
+                **options,
             )
-            return replace(found, method=method)
+            return replace(plan, method=method)
         if policy.suppression:
             raise BadInput(
-                f"suppression = {policy.suppression:g} has no use: Mondrian cuts only where every piece keeps the promises, "
+                f"suppression = {policy.suppression:g} has no use: Mondrian cuts only where "
+                "every piece keeps the promises, "
                 "so it leaves nobody out",
                 hint="Say suppression = 0, or use the method full-domain",
             )
-        usual = {"objective": "loss", "time_limit": None, "all_optima": False, "keep_nodes": False}
-        if unusual := " or ".join(name for name in usual if options.get(name, usual[name]) != usual[name]):
-            raise BadInput(f"Mondrian takes no {unusual}", hint="Use the method full-domain")
-        levels, strict = self.levels(method)[0], method == "mondrian"
-        return search.mondrian(contingency, policy.promises, hierarchies=levels, strict=strict, **known)
+        default_options = {
+            "objective": "loss",
+            "time_limit": None,
+            "all_optima": False,
+            "keep_nodes": False,
+        }
+        if changed_options := " or ".join(
+            name
+            for name in default_options
+            if options.get(name, default_options[name]) != default_options[name]
+        ):
+            raise BadInput(
+                f"Mondrian takes no {changed_options}", hint="Use the method full-domain"
+            )
+        levels = self.levels(method)[0]
+        strict = method == "mondrian"
+        return generalization.mondrian(
+            contingency, policy.promises, hierarchies=levels, strict=strict, **search_options
+        )
 
     def tradeoff(
         self,
@@ -365,19 +509,19 @@ class Groundwork:
         metric: str | Sequence[str],
         *,
         attribute: str | None = None,
-        objective: search.ObjectiveName | search.UserFunction = "loss",
+        objective: generalization.ObjectiveName | generalization.UserFunction = "loss",
         method: Literal["full-domain", "columns"] = "full-domain",
         announce: Callable[[Mapping[str, Suggestion]], None] | None = None,
-    ) -> search.Front:
-        """Every combination of the levels of a method that keeps a policy of these roles."""
-        original, before = self.counted
+    ) -> generalization.Front:
+        """Evaluate every combination of levels of a method that meets a policy of these roles."""
+        original, before = self.measured_original
         _, suggestions = self.levels(method)
         if suggestions and announce is not None:
             announce(suggestions)
-        found = search.pareto_front(
+        pareto_front = generalization.pareto_front(
             original.people,
             self.rollup(method),
-            list(values.several(metric)),
+            list(as_names(metric)),
             attribute=attribute,
             objective=objective,
             promises=policy.promises,
@@ -386,103 +530,174 @@ class Groundwork:
             beliefs=before.beliefs,
         )
         settings = {**before.settings, "prior_weights": dict(original.assumptions.prior_weights)}
-        return replace(found, settings=settings, notes=original.assumptions.notes, frame=self.source.frame)
+        return replace(
+            pareto_front,
+            settings=settings,
+            notes=original.assumptions.notes,
+            frame=self.source.frame,
+        )
 
 
-def _asks_for_company(promise: Promise) -> bool:
-    """Whether a class of one person breaks it, because it counts people."""
+def _rejects_single_people(promise: Promise) -> bool:
+    """True if a class of one person violates the requirement because it counts people."""
     metric = promise.metric
-    counts = metric.scope == "identity" and metric.absorbing and metric.worse == "low" and not metric.needs_population
+    counts = (
+        metric.scope == "identity"
+        and metric.absorbing
+        and metric.worse == "low"
+        and not metric.needs_population
+    )
     return counts and promise.bound > 1
 
 
-def roles_of(source: Table, policy: Policy, given: guard.GivenRoles) -> Roles:
-    """The roles that are given, else the policy's; without quasi-identifiers there is nothing to do."""
-    roles = guard.roles_in_force(source, policy.roles, given)
+def generalization_roles(
+    source: Table, policy: Policy, explicit_roles: guard.ExplicitRoles
+) -> Roles:
+    """Resolve the roles: explicit roles, else the policy's.
+
+    Raises:
+        BadInput: There are no quasi-identifiers.
+    """
+    roles = guard.roles_in_force(source, policy.roles, explicit_roles)
     if not roles.quasi_identifiers:
-        told = "no quasi-identifiers were named, so there is nothing to generalize"
-        raise BadInput(told, hint="Name the columns that an adversary may know; `divulge profile` suggests some")
+        message = "no quasi-identifiers were named, so there is nothing to generalize"
+        raise BadInput(
+            message,
+            hint="Name the columns that an adversary may know; `divulge profile` suggests some",
+        )
     return roles
 
 
 def count_original(
     source: Table, engine: OwnEngine, roles: Roles, adversary: Adversary, *, joint: bool = False
-) -> tuple[publish.Original, Measurement]:
-    """Count and measure the original; what a release is measured by is ready for classes that merge."""
+) -> tuple[releases.Original, Measurement]:
+    """Count and measure the original.
+
+    The assumptions in the result are prepared for classes that merge.
+    """
     if adversary.original is not None:
-        told = "the table that is generalized is the original itself"
-        raise BadInput(told, hint="Leave original out, or give a prior")
-    source, released = beside_released(source, roles, adversary)
-    assumptions, nulls = Assumptions.of(adversary.holding_nothing, source, roles), adversary.without_wildcards()
-    contingency = released.pinned(count_in_memory(Request(source, released.judged(roles), nulls, joint)))
-    everybody = metrics.count_population(source, adversary, roles, nulls)
-    before = metrics.measure_counts(
-        contingency, source, roles, assumptions=assumptions, nulls=nulls, population=everybody
+        message = "the table that is generalized is the original itself"
+        raise BadInput(message, hint="Leave original out, or give a prior")
+    source, prior_releases = add_prior_releases(source, roles, adversary)
+    assumptions = Assumptions.of(adversary.holding_nothing, source, roles)
+    nulls = adversary.without_wildcards()
+    contingency = prior_releases.pinned(
+        count_in_memory(Request(source, prior_releases.roles_with_priors(roles), nulls, joint))
     )
-    before = released.told_by(before)
+    population = metrics.count_population(source, adversary, roles, nulls)
+    before = metrics.measure_counts(
+        contingency, source, roles, assumptions=assumptions, nulls=nulls, population=population
+    )
+    before = prior_releases.add_settings_to(before)
     merging = assumptions.as_joint(contingency)
-    known: dict[str, Any] = {"assumptions": merging, "nulls": nulls, "joint": joint, "released": released}
-    return publish.Original.of(before, source, roles, engine=engine, **known), before
+    original_options: dict[str, Any] = {
+        "assumptions": merging,
+        "nulls": nulls,
+        "joint": joint,
+        "released": prior_releases,
+    }
+    return releases.Original.of(before, source, roles, engine=engine, **original_options), before
 
 
-def _of_release(original: publish.Original, plan: Plan, hierarchies: Mapping[str, Hierarchy]) -> Assumptions:
-    """The same adversary before the release: a prior that depends on columns, by their published labels."""
+def _release_assumptions(
+    original: releases.Original, plan: Plan, hierarchies: Mapping[str, Hierarchy]
+) -> Assumptions:
+    """Assumptions for the release: a conditional prior depends on the published labels."""
     assumptions = original.assumptions
     priors = dict(assumptions.priors)
     for name, prior in assumptions.conditional.items():
-        holding = plan.labels_holding(prior.conditions, list(prior.entries), hierarchies, original.people)
-        priors[name] = prior.merged(prior.conditions, holding.__getitem__)
+        labels_by_condition = plan.labels_holding(
+            prior.conditions, list(prior.entries), hierarchies, original.people
+        )
+        priors[name] = prior.merged(prior.conditions, labels_by_condition.__getitem__)
     return replace(assumptions, priors=priors)
 
 
 def choose_hierarchies(
     contingency: Contingency,
-    given: Hierarchies | None,
+    hierarchies: Hierarchies | None,
     policy: Policy,
     *,
     declared: tables.Declared | None = None,
     defaults: bool = True,
-    also: Mapping[str, Sequence[str | None]] | None = None,
+    extra_values: Mapping[str, Sequence[str | None]] | None = None,
 ) -> tuple[dict[str, Hierarchy], dict[str, Suggestion]]:
-    """A hierarchy for each quasi-identifier: given, the policy's, the source's own, or (with `defaults`) one chosen for its values.
+    """Choose a hierarchy for each quasi-identifier.
 
-    `also` are values that only a prior knows; where a rule gives them a label too, the hierarchy knows it.
+    The order of precedence is: explicit, the policy's, the source's own, and with `defaults` one
+    that is suggested for the values. `extra_values` are values that occur only in a prior. If a
+    rule labels them, they are added to the hierarchy.
     """
     values = {key.name: key.labels for key in contingency.own_keys}
-    own = declared.hierarchies if declared is not None else {}
-    specs: dict[str, hierarchy.Spec] = {name: levels for name, levels in own.items() if name in values}
-    # Quasi-identifiers by hand go before the policy's, and its levels of the others are not asked for.
-    theirs = policy.roles.get("quasi_identifiers") or ()
-    others = {theirs} if isinstance(theirs, str) else {*theirs}
-    specs |= {name: spec for name, spec in policy.hierarchies.items() if name in values or name not in others}
-    specs |= load_hierarchies(given, columns=list(values)) if isinstance(given, str | Path) else given or {}
+    if declared is not None:
+        source_hierarchies = declared.hierarchies
+    else:
+        source_hierarchies = {}
+    specs: dict[str, Spec] = {
+        name: levels for name, levels in source_hierarchies.items() if name in values
+    }
+    # Explicit quasi-identifiers take precedence over the policy's, and the policy's levels of other
+    # columns are then ignored.
+    policy_columns = policy.roles.get("quasi_identifiers") or ()
+    if isinstance(policy_columns, str):
+        policy_column_set = {policy_columns}
+    else:
+        policy_column_set = {*policy_columns}
+    specs |= {
+        name: spec
+        for name, spec in policy.hierarchies.items()
+        if name in values or name not in policy_column_set
+    }
+    if isinstance(hierarchies, str | Path):
+        specs |= load_hierarchies(hierarchies, columns=list(values))
+    else:
+        specs |= hierarchies or {}
     for column in specs:
         if column not in values:
-            told = f"a hierarchy is given for {column!r}, which is not a quasi-identifier"
-            raise BadInput(told, hint=nearest(column, values))
-    missing: Sequence[str] = [name for name in values if name not in specs] if defaults else []
+            message = f"a hierarchy is given for {column!r}, which is not a quasi-identifier"
+            raise BadInput(message, hint=nearest(column, values))
+    if defaults:
+        missing: Sequence[str] = [name for name in values if name not in specs]
+    else:
+        missing = []
     suggestions = {suggestion.column: suggestion for suggestion in suggest(contingency, missing)}
     chosen = specs | {name: suggestion.spec for name, suggestion in suggestions.items()}
-    return hierarchy.build_hierarchies(chosen, values, beyond=also), suggestions
+    return build_hierarchies(chosen, values, beyond=extra_values), suggestions
 
 
-def _levels(
-    original: publish.Original, given: Hierarchies | None, policy: Policy, method: Method
+def _method_hierarchies(
+    original: releases.Original, hierarchies: Hierarchies | None, policy: Policy, method: Method
 ) -> tuple[dict[str, Hierarchy], dict[str, Suggestion]]:
-    """The hierarchies that a method works with."""
-    contingency, also = original.people, original.assumptions.condition_values()
+    """Hierarchies of a method."""
+    contingency = original.people
+    extra_values = original.assumptions.condition_values()
     if method != "columns":
-        defaults, declared = method == "full-domain", original.source.declared
-        return choose_hierarchies(contingency, given, policy, declared=declared, defaults=defaults, also=also)
-    if given:
-        told = "the method 'columns' publishes each column as it is or not at all, and hierarchies are given"
-        raise BadInput(told, hint="Leave them out, or use the method 'full-domain'")
-    dropped: dict[str, hierarchy.Spec] = {key.name: {"suppress": True} for key in contingency.own_keys}
-    return choose_hierarchies(contingency, dropped, replace(policy, hierarchies={}), also=also)
+        defaults = method == "full-domain"
+        declared = original.source.declared
+        return choose_hierarchies(
+            contingency,
+            hierarchies,
+            policy,
+            declared=declared,
+            defaults=defaults,
+            extra_values=extra_values,
+        )
+    if hierarchies:
+        message = (
+            "the method 'columns' publishes each column as it is or not at all, and "
+            "hierarchies "
+            "are given"
+        )
+        raise BadInput(message, hint="Leave them out, or use the method 'full-domain'")
+    dropped: dict[str, Spec] = {key.name: {"suppress": True} for key in contingency.own_keys}
+    return choose_hierarchies(
+        contingency, dropped, replace(policy, hierarchies={}), extra_values=extra_values
+    )
 
 
-# --- tradeoff(): what every combination of levels would tell and cost, and which none beats (Afifi et al. 2018 leave it open)
-@values.checked
+# tradeoff(): risk and cost of every combination of levels, and the Pareto front (left open by Afifi
+# et al. 2018).
+@checked
 def tradeoff(
     table: Any,
     metric: str | Sequence[str],
@@ -496,49 +711,72 @@ def tradeoff(
     person: str | None = None,
     hierarchies: Hierarchies | None = None,
     suppression: float | None = None,
-    objective: search.ObjectiveName | search.UserFunction = "loss",
+    objective: generalization.ObjectiveName | generalization.UserFunction = "loss",
     joint: bool = False,
     adversary: Adversary | None = None,
     announce: Callable[[Mapping[str, Suggestion]], None] | None = None,
     engine: engines.EngineChoice = None,
-) -> search.Front:
-    """Put every combination of levels that keeps the policy as a point (metrics, objective); nothing is written.
+) -> generalization.Front:
+    """Evaluate every combination of levels that meets the policy as a point (metrics, objective).
+
+    Nothing is written.
 
     Args:
-        table: Whatever `read` opens.
-        metric: The name of a metric, such as "entropy_leakage", or of several: on the front is then what none beats in every number.
-        attribute: The sensitive column that the metrics are about; by default the worst of them.
-        policy: What every point keeps: a `Policy`, a mapping with the keys of a policy file, or the path of one.
-        quasi_identifiers: As in `generalize`, and so are the other roles; what is given here goes before the policy's own.
-        sensitive: The columns whose values must not be learnt.
-        identifier: Columns that name people.
-        weight: The column that says how many people a row stands for.
-        person: The column that says whose row it is, where people own several.
-        hierarchies: How columns become coarser, as in `generalize`.
-        suppression: The share of records that may be left out; goes before the policy's own.
-        objective: What is lost, as in `generalize`.
-        joint: Measure all sensitive columns together as one, too.
-        adversary: As in `measure`; what is said here goes before the policy's own.
+        table: Any source that `read` opens.
+        metric: The name of a metric, such as "entropy_leakage", or several names. The Pareto front
+            then has the points that no other point beats in every number.
+        attribute: The sensitive column of the metrics; by default the worst of them.
+        policy: The requirements that every point meets: a `Policy`, a mapping with the keys of a
+            policy file, or the path of one.
+        quasi_identifiers: As in `generalize`, like the other roles; explicit roles take precedence
+            over the policy's.
+        sensitive: The columns whose values must not be disclosed.
+        identifier: Columns that identify people.
+        weight: The column with the number of people that a row represents.
+        person: The column that names the person each row belongs to, if people have several rows.
+        hierarchies: Generalization hierarchies, as in `generalize`.
+        suppression: The share of records that may be suppressed; takes precedence over the
+            policy's.
+        objective: The information loss, as in `generalize`.
+        joint: Also measure all sensitive columns together as one.
+        adversary: As in `measure`; it takes precedence over the policy's.
         announce: Called with the default hierarchies before they are used.
         engine: As in `read`.
 
     Examples:
         >>> import divulge as dv, pyarrow as pa
-        >>> people = pa.table({"zip": ["4761", "4762", "4791", "4792"], "disease": ["flu", "cold", "flu", "cold"]})
+        >>> people = pa.table(
+        ...     {"zip": ["4761", "4762", "4791", "4792"], "disease": ["flu", "cold", "flu", "cold"]}
+        ... )
         >>> roles = {"quasi_identifiers": "zip", "sensitive": "disease"}
-        >>> found = dv.tradeoff(people, "k_anonymity", **roles, hierarchies={"zip": {"prefix": [3]}})
+        >>> found = dv.tradeoff(
+        ...     people, "k_anonymity", **roles, hierarchies={"zip": {"prefix": [3]}}
+        ... )
         >>> [(point.levels["zip"], point.leakage, round(point.value, 3)) for point in found.front]
         [(0, 1.0, 0.0), (1, 2.0, 0.333), (2, 4.0, 1.0)]
     """
-    kept = Policy() if policy is None else Policy.of(policy)
+    if policy is None:
+        effective_policy = Policy()
+    else:
+        effective_policy = Policy.of(policy)
     if suppression is not None:
-        if not (kept.promises or kept.protections):
-            told = "suppression= has no effect without a promise: people are left out where one breaks"
-            raise BadInput(told, hint="Give a promise, for example k_anonymity=5, or leave it out")
-        kept = replace(kept, suppression=suppression)
-    source, own = own_table(read(table, engine=engine))
-    given = guard.GivenRoles(quasi_identifiers, sensitive, identifier, weight=weight, person=person)
-    roles = roles_of(source, kept, given)
-    her = adversary_in_force(adversary, kept.adversary)
-    ground = Groundwork(source, own, roles, her, kept, hierarchies, joint=joint)
-    return ground.tradeoff(kept, metric, attribute=attribute, objective=objective, announce=announce)
+        if not (effective_policy.promises or effective_policy.protections):
+            message = (
+                "suppression= has no effect without a promise: people are left out where one breaks"
+            )
+            raise BadInput(
+                message, hint="Give a promise, for example k_anonymity=5, or leave it out"
+            )
+        effective_policy = replace(effective_policy, suppression=suppression)
+    source, own_engine = own_table(read(table, engine=engine))
+    explicit_roles = guard.ExplicitRoles(
+        quasi_identifiers, sensitive, identifier, weight=weight, person=person
+    )
+    roles = generalization_roles(source, effective_policy, explicit_roles)
+    effective_adversary = adversary_in_force(adversary, effective_policy.adversary)
+    prepared_table = Groundwork(
+        source, own_engine, roles, effective_adversary, effective_policy, hierarchies, joint=joint
+    )
+    return prepared_table.tradeoff(
+        effective_policy, metric, attribute=attribute, objective=objective, announce=announce
+    )

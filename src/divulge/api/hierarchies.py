@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hierarchies of a table's columns: build them (by a rule or by default), hold them against the data, move them between tools."""
+"""Hierarchies of a table's columns: build, check against the data, and convert between tools."""
 
 from __future__ import annotations
 
@@ -10,84 +10,101 @@ from typing import Any
 
 import numpy as np
 
-from divulge import hierarchy as levels
-from divulge import table as tables
-from divulge.count import Contingency, count
+from divulge import hierarchies as levels
+from divulge import sources as tables
+from divulge.counting import Contingency, count
 from divulge.errors import BadInput
 from divulge.results import Result
-from divulge.table import Table, read, resolve_roles
-from divulge.values import toml_value
+from divulge.sources import Table, read, resolve_roles
+from divulge.text import toml_value
 
 Levels = Mapping[str, levels.Hierarchy]
-"""By column."""
+"""Hierarchies by column."""
 
 
 @dataclass(frozen=True, repr=False)
 class Built(Result):
-    """The hierarchies of some columns, with what they were built from."""
+    """Hierarchies of some columns, with the rules from which they were built."""
 
     view = "columns"
 
     hierarchies: Levels
     suggestions: Mapping[str, levels.Suggestion]
-    """For the columns that no rule was given for."""
+    """Suggestions for the columns without a rule."""
     rules: Mapping[str, Any]
-    """What each column was asked to become."""
+    """Rule of each column, explicit or suggested."""
     settings: Mapping[str, Any]
-    """Where the values came from."""
+    """Settings of the source of the values."""
 
 
 @dataclass(frozen=True, repr=False)
 class Coverage(Result):
-    """How hierarchies fit a table."""
+    """Coverage of a table's values by hierarchies."""
 
     view = "columns"
 
     hierarchies: Levels
     distinct: Mapping[str, int]
-    """How many values the data has, null not counted."""
+    """Number of distinct values in the data, without null."""
     gaps: tuple[levels.Gap, ...]
     settings: Mapping[str, Any]
-    """Where the values came from."""
+    """Settings of the source of the values."""
 
     def refuse_gaps(self) -> None:
-        """Raise, naming every missing value of every column, if there is one."""
+        """Raise an error that lists every missing value of every column, if there are any."""
         if self.gaps:
             raise NotCovered(self)
 
 
 class NotCovered(BadInput):
-    """Values of a table have no place in its hierarchies."""
+    """Values of a table are missing from its hierarchies."""
 
     def __init__(self, coverage: Coverage) -> None:
         self.coverage = coverage
         super().__init__("; ".join(map(str, coverage.gaps)))
 
     def document(self) -> dict[str, Any]:
-        """With every missing value."""
+        """Return the error with every missing value."""
         return {**super().document(), **self.coverage.to_dict()}
 
 
 def build(
-    table: Any, columns: Sequence[str], *, specs: Mapping[str, levels.Spec] | None = None, folder: Path | None = None
+    table: Any,
+    columns: Sequence[str],
+    *,
+    specs: Mapping[str, levels.Spec] | None = None,
+    folder: Path | None = None,
 ) -> Built:
-    """Build the hierarchies of some columns; a column without a rule gets the default for its values."""
-    source, given = read(table), specs or {}
-    counted = _count_each(source, columns)
-    suggestions = {name: suggest(counted[name])[0] for name in columns if name not in given}
-    chosen = {name: suggestions[name].spec if name in suggestions else given[name] for name in columns}
-    values = {name: contingency.keys[0].labels for name, contingency in counted.items()}
+    """Build the hierarchies of some columns.
+
+    A column without a rule gets the default for its values.
+    """
+    source = read(table)
+    explicit_specs = specs or {}
+    contingencies = _count_columns(source, columns)
+    suggestions = {
+        name: suggest(contingencies[name])[0] for name in columns if name not in explicit_specs
+    }
+    chosen = {
+        name: suggestions[name].spec if name in suggestions else explicit_specs[name]
+        for name in columns
+    }
+    values = {name: contingency.keys[0].labels for name, contingency in contingencies.items()}
     built = levels.build_hierarchies(chosen, values, folder=folder)
     return Built(built, suggestions, chosen, _settings(source), frame=source.frame)
 
 
-def suggest(contingency: Contingency, columns: Sequence[str] | None = None) -> tuple[levels.Suggestion, ...]:
-    """The default rule of each counted column, or of those named."""
+def suggest(
+    contingency: Contingency, columns: Sequence[str] | None = None
+) -> tuple[levels.Suggestion, ...]:
+    """Suggest the default rule of each counted column, or of the named columns."""
     return tuple(
         levels.suggest_hierarchy(
             key.name,
             key.labels,
-            np.bincount(codes, weights=contingency.sizes, minlength=len(key)).astype(np.int64).tolist(),
+            np.bincount(codes, weights=contingency.sizes, minlength=len(key))
+            .astype(np.int64)
+            .tolist(),
         )
         for key, codes in zip(contingency.keys, contingency.codes, strict=True)
         if columns is None or key.name in columns
@@ -95,17 +112,17 @@ def suggest(contingency: Contingency, columns: Sequence[str] | None = None) -> t
 
 
 def cover(table: Any, hierarchies: Levels) -> Coverage:
-    """Hold hierarchies against the columns they are of."""
+    """Check hierarchies against the columns they belong to."""
     source = read(table)
-    counted = _count_each(source, list(hierarchies))
-    values = {name: contingency.keys[0].labels for name, contingency in counted.items()}
+    contingencies = _count_columns(source, list(hierarchies))
+    values = {name: contingency.keys[0].labels for name, contingency in contingencies.items()}
     distinct = {name: sum(value is not None for value in labels) for name, labels in values.items()}
     gaps = tuple(levels.find_gaps(hierarchies, values))
     return Coverage(dict(hierarchies), distinct, gaps, _settings(source), frame=source.frame)
 
 
 def load_any(source: str | Path) -> dict[str, levels.Hierarchy]:
-    """The hierarchies of a file, a folder or an ARX project, by column."""
+    """Load the hierarchies of a file, a folder or an ARX project, by column."""
     path = Path(source)
     if path.suffix.lower() == ".deid":
         return dict(tables.read_project(path).hierarchies)
@@ -114,46 +131,79 @@ def load_any(source: str | Path) -> dict[str, levels.Hierarchy]:
     return {levels.column_of(path): levels.read_hierarchy(path, levels.column_of(path))}
 
 
-def load_for(table: Table, folder: Path | None, files: Mapping[str, str]) -> dict[str, levels.Hierarchy]:
-    """The hierarchies of a table's columns, from a folder and one by one; a file of one column goes before the folder's."""
+def load_for(
+    table: Table, folder: Path | None, files: Mapping[str, str]
+) -> dict[str, levels.Hierarchy]:
+    """Load the hierarchies of a table's columns from a folder and from single files.
+
+    A file of one column takes precedence over the folder's.
+    """
     for name in files:
         table.column(name)
-    found = {name: levels.read_hierarchy(Path(path), name) for name, path in files.items()}
+    hierarchies = {name: levels.read_hierarchy(Path(path), name) for name, path in files.items()}
     if folder is not None:
-        found |= levels.load_hierarchies(folder, columns=[name for name in table.names if name not in files])
-    if not found:
-        raise BadInput("no hierarchy was named", hint="Give a folder with hierarchies=, or files with hierarchy=")
-    return found
+        hierarchies |= levels.load_hierarchies(
+            folder, columns=[name for name in table.names if name not in files]
+        )
+    if not hierarchies:
+        raise BadInput(
+            "no hierarchy was named",
+            hint="Give a folder with hierarchies=, or files with hierarchy=",
+        )
+    return hierarchies
 
 
 def _settings(source: Table) -> dict[str, Any]:
-    """Everything that levels depend on beside their rules: rules see each value once, as text, and null beside them."""
-    return {"engine": source.engine.name, **source.told, "nulls": "category"}
+    """Settings on which levels depend in addition to their rules.
+
+    Rules receive each distinct value once as text, and null as a value of its own.
+    """
+    return {"engine": source.engine.name, **source.reading_settings, "nulls": "category"}
 
 
-def _count_each(source: Table, columns: Sequence[str]) -> dict[str, Contingency]:
-    return {name: count(source, resolve_roles(source, quasi_identifiers=[name])) for name in columns}
+def _count_columns(source: Table, columns: Sequence[str]) -> dict[str, Contingency]:
+    return {
+        name: count(source, resolve_roles(source, quasi_identifiers=[name])) for name in columns
+    }
 
 
 def convert(
-    source: str | Path, target: str | Path, *, to: levels.Flavour = "arx", force: bool = False, encoding: str = "utf-8"
+    source: str | Path,
+    target: str | Path,
+    *,
+    to: levels.Flavour = "arx",
+    force: bool = False,
+    encoding: str = "utf-8",
 ) -> list[Path]:
-    """Rewrite a hierarchy file, a folder of them, or an ARX project; returns what was written.
+    """Convert a hierarchy file, a folder of them, or an ARX project; return the written paths.
 
-    A project becomes a folder: `hierarchies/<column>.csv`, `data.csv` and `divulge.toml` with the roles.
+    A project becomes a folder: `hierarchies/<column>.csv`, `data.csv` and `divulge.toml` with the
+    roles.
     """
-    origin, goal = Path(source), Path(target)
+    origin = Path(source)
+    goal = Path(target)
     if origin.suffix.lower() == ".deid":
-        return _unpack(tables.read_project(origin, encoding=encoding), goal, to=to, force=force)
+        return _write_project(
+            tables.read_project(origin, encoding=encoding), goal, to=to, force=force
+        )
     return write_to(load_any(origin), goal, to=to, force=force, many=origin.is_dir())
 
 
-def write_to(hierarchies: Levels, target: Path, *, to: levels.Flavour, force: bool, many: bool = False) -> list[Path]:
-    """Write one hierarchy to a .csv file, or each to `<column>.csv` in a folder; nothing if a file is there, unless forced."""
+def write_to(
+    hierarchies: Levels, target: Path, *, to: levels.Flavour, force: bool, many: bool = False
+) -> list[Path]:
+    """Write one hierarchy to a .csv file, or each to `<column>.csv` in a folder.
+
+    Raises:
+        BadInput: A file exists and `force` is false; nothing is written.
+    """
     many = many or len(hierarchies) > 1 or target.suffix.lower() != ".csv" or target.is_dir()
     paths = {name: target / levels.file_name(name) if many else target for name in hierarchies}
-    _refuse_existing(paths.values(), force=force)
-    folder = target if many else target.parent
+    _reject_existing(paths.values(), force=force)
+    if many:
+        folder = target
+    else:
+        folder = target.parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -163,9 +213,12 @@ def write_to(hierarchies: Levels, target: Path, *, to: levels.Flavour, force: bo
     return list(paths.values())
 
 
-def _unpack(project: tables.ArxProject, folder: Path, *, to: levels.Flavour, force: bool) -> list[Path]:
-    data, policy = folder / "data.csv", folder / "divulge.toml"
-    _refuse_existing([data, policy], force=force)
+def _write_project(
+    project: tables.ArxProject, folder: Path, *, to: levels.Flavour, force: bool
+) -> list[Path]:
+    data = folder / "data.csv"
+    policy = folder / "divulge.toml"
+    _reject_existing([data, policy], force=force)
     written = write_to(project.hierarchies, folder / "hierarchies", to=to, force=force, many=True)
     project.extract(data)
     roles = [f"{role} = {toml_value(list(names))}\n" for role, names in project.roles.items()]
@@ -173,9 +226,10 @@ def _unpack(project: tables.ArxProject, folder: Path, *, to: levels.Flavour, for
     return [*written, data, policy]
 
 
-def _refuse_existing(paths: Iterable[Path], *, force: bool) -> None:
-    there = [str(path) for path in paths if path.exists()]
-    if there and not force:
+def _reject_existing(paths: Iterable[Path], *, force: bool) -> None:
+    existing = [str(path) for path in paths if path.exists()]
+    if existing and not force:
         raise BadInput(
-            f"{', '.join(there)} exists already", hint="Choose another place, or overwrite it with force=True"
+            f"{', '.join(existing)} exists already",
+            hint="Choose another place, or overwrite it with force=True",
         )

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""measure(): from a table to every metric: read, resolve roles, count, form beliefs, score.
+"""measure(): measure every metric of a table: read, resolve roles, count, form beliefs, score.
 
-It takes the folder of a release too; table and roles then come from its manifest. Most tables are none, so what knows releases is loaded
-when one is named.
+The input may also be the folder of a release; table and roles then come from its manifest. Modules
+for releases are imported only if a release is passed, because most inputs are plain tables.
 """
 
 from __future__ import annotations
@@ -11,96 +11,152 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from divulge import engines, metrics, values
-from divulge.belief import Adversary, Assumptions, adversary_in_force
-from divulge.count import Request
-from divulge.engines import DuckDBEngine, choose_engine
-from divulge.errors import BadInput
+from divulge import engines, metrics
+from divulge.adversary import Adversary, Assumptions, adversary_in_force
+from divulge.api.opened import (
+    OneTable,
+    OpenedAnatomized,
+    OpenedGeneralized,
+    ThirdPartyTable,
+    is_release,
+    open_input,
+)
+from divulge.counting import Request
+from divulge.errors import BadInput, without_secrets
 from divulge.metrics import Measurement
 from divulge.policy import guard
-from divulge.table import Names, Roles, Table, read, read_beside, resolve_roles
+from divulge.sources import Names, Roles, Table, read, read_with_engine_of, resolve_roles
+from divulge.validation import checked
 
 if TYPE_CHECKING:
-    from divulge import publish
+    from divulge import releases
 
-GROUPS = "this is an anatomized release: what it promises are levels of its groups, alpha, beta, gamma and delta"
-_OF_ITSELF = (
-    "the prior is the distribution of the published table itself; that of the original, by which a release is judged, may give "
+ANATOMIZED_BOUNDS = "what it promises are levels of its groups, alpha, beta, gamma and delta"
+ANATOMIZED_MESSAGE = f"this is an anatomized release: {ANATOMIZED_BOUNDS}"
+_OWN_PRIOR_NOTE = (
+    "the prior is the distribution of the published table itself; that of the original, by which "
+    "a release is judged, may give "
     "other numbers"
 )
 
 
-@dataclass(frozen=True)
-class TableOrRelease:
-    """A table to be measured, and the release that it is the table of, where a release was named."""
+def open_measurable(
+    table_input: Any,
+    *,
+    with_private: bool = False,
+    private_dir: str | Path | None = None,
+    engine: engines.EngineChoice = None,
+) -> OneTable:
+    """Open a table, the folder of a generalized release, or a result of `open_release`.
 
-    table: Table
-    release: publish.OpenedRelease | None = None
-    key: str | None = None
-    """The column of the original that names people, where the release does not have it."""
-
-    @classmethod
-    def of(cls, given: Any, *, private: bool = False, engine: engines.EngineChoice = None) -> TableOrRelease:
-        """Open whatever `read` opens, the folder of a release, or what `open_release` gave."""
-        if isinstance(given, TableOrRelease):
-            return given
-        folder = _folder_of(given)
-        if folder is None:
-            if private:
-                told = "private= looks into mapping/ of a release, and no release was named"
-                raise BadInput(told, hint="Name the folder that holds manifest.json, or leave it out")
-            return cls(read(given, engine=engine))
-        from divulge import publish
-
-        release = publish.OpenedRelease.read_folder(folder, private=private)
-        table = release.read(choose_engine(engine) or DuckDBEngine())
-        return cls(replace(table, source=str(folder)), release)
-
-    @staticmethod
-    def is_release(path: str | Path) -> bool:
-        """Whether it is the folder of a release of ours."""
-        if not Path(path).is_dir():
-            return False
-        from divulge import publish
-
-        return (Path(path) / publish.NAME).is_file()
-
-    def assumptions(self, her: Adversary, roles: Roles) -> Assumptions:
-        """What she comes to; of a release that is opened with its private part, her prior is that of the original."""
-        found = Assumptions.of(her.holding_nothing, self.table, roles)
-        if self.release is None or self.release.private is None:
-            return found
-        if her.original is not None and her.population is None:
-            told = "the prior of the original is in the private part of the release, and in original="
-            raise BadInput(told, hint="Give one of them")
-        own = self.release.settings["prior"]
-        counted = {name: masses for name, masses in self.release.masses.items() if own.get(name) == "original"}
-        return replace(found, original_values={} if her.original is not None else counted)
+    An explicit `private_dir` is opened too.
+    """
+    with_private = with_private or private_dir is not None
+    if with_private and isinstance(table_input, str | Path) and not is_release(table_input):
+        raise _private_part_error(table_input, private_dir)
+    if with_private:
+        private_part: releases.PrivatePart = "required"
+    else:
+        private_part = "never"
+    opened = open_input(
+        table_input, private_part=private_part, private_dir=private_dir, engine=engine
+    )
+    if isinstance(opened, OpenedAnatomized):
+        raise _anatomized_error(opened, table_input)
+    is_open_already = opened is table_input
+    if with_private and isinstance(opened, ThirdPartyTable) and not is_open_already:
+        raise _private_part_error(table_input, private_dir)
+    if isinstance(opened, OpenedGeneralized) and opened.unwritten is not None:
+        read(table_input)  # raises the error for objects that are not tables
+    return opened
 
 
-def guessing_as(release: publish.OpenedRelease, her: Adversary, roles: Roles) -> Adversary:
-    """What she says, over when a guess is right by the release."""
-    told = {
-        how: {name: number for name, number in release.guesses.get(how, {}).items() if name in roles.sensitive} or None
-        for how in ("tries", "within")
+def _anatomized_error(opened: OpenedAnatomized, table_input: Any) -> BadInput:
+    """Error: an anatomized release has groups and no equivalence classes to measure."""
+    if opened.folder is not None:
+        return BadInput(
+            f"{opened.folder} is an anatomized release: {ANATOMIZED_BOUNDS}",
+            hint=f"`divulge anatomize {opened.folder} --check`, or dv.check_anatomized, holds them "
+            "against its files",
+        )
+    if opened.source is None:
+        read(table_input)  # raises the error for objects that are not tables
+    return BadInput(ANATOMIZED_MESSAGE, hint="dv.check_anatomized holds them against its tables")
+
+
+def assumptions_of(target: OneTable, adversary: Adversary, roles: Roles) -> Assumptions:
+    """Resolve the adversary's assumptions.
+
+    For a release opened with its private part, the prior is that of the original.
+    """
+    prior_assumptions = Assumptions.of(adversary.holding_nothing, target.table, roles)
+    release = target.release
+    if release is None or release.private is None:
+        return prior_assumptions
+    if adversary.original is not None and adversary.population is None:
+        message = (
+            "the prior of the original is in the private part of the release, and in original="
+        )
+        raise BadInput(message, hint="Give one of them")
+    prior_sources = release.settings["prior"]
+    original_masses = {
+        name: masses
+        for name, masses in release.masses.items()
+        if prior_sources.get(name) == "original"
     }
-    return her.over(Adversary(tries=told["tries"], within=told["within"]))
+    return replace(
+        prior_assumptions, original_values={} if adversary.original is not None else original_masses
+    )
 
 
-def _folder_of(given: Any) -> Path | None:
-    """The folder of a release, where one is given."""
-    if isinstance(given, str | Path):
-        return Path(given) if TableOrRelease.is_release(given) else None
-    if isinstance(given, Table):
-        return None
-    from divulge import answers
+def with_release_guess_settings(
+    release: releases.OpenedRelease, adversary: Adversary, roles: Roles
+) -> Adversary:
+    """Merge the guess settings (`tries`, `within`) of the manifest into the adversary.
 
-    if isinstance(given, answers.AnatomizedSource):
-        raise BadInput(GROUPS, hint="dv.check_anatomized holds them against its tables")
-    return given.folder if isinstance(given, answers.GeneralizedSource) else None
+    Explicit settings take precedence.
+    """
+    guess_settings = {
+        setting: {
+            name: number
+            for name, number in release.guesses.get(setting, {}).items()
+            if name in roles.sensitive
+        }
+        or None
+        for setting in ("tries", "within")
+    }
+    return adversary.over(Adversary(tries=guess_settings["tries"], within=guess_settings["within"]))
 
 
-@values.checked
+def _private_part_error(table_input: Any, private_dir: str | Path | None) -> BadInput:
+    """Error that explains why a private part cannot be used."""
+    if isinstance(table_input, str | Path) and "://" in str(table_input):
+        if private_dir is None:
+            message = (
+                f"{without_secrets(str(table_input))} is an address, which has no private "
+                "part "
+                "next to it"
+            )
+            return BadInput(
+                message,
+                hint="Copy the release to a folder, and say with private_dir= where its private "
+                "part is",
+            )
+        message = (
+            f"{without_secrets(str(table_input))} is an address: a release is opened from "
+            "a "
+            "folder of this machine"
+        )
+        return BadInput(message, hint="Copy the release to a folder first")
+    if private_dir is None:
+        name = "with_private="
+    else:
+        name = "private_dir="
+    message = f"{name} opens the private part of a release, and no release was named"
+    return BadInput(message, hint="Name the folder that holds manifest.json, or leave it out")
+
+
+@checked
 def measure(
     table: Any,
     *,
@@ -111,97 +167,160 @@ def measure(
     person: str | None = None,
     joint: bool = False,
     adversary: Adversary | None = None,
-    private: bool = False,
+    with_private: bool = False,
+    private_dir: str | Path | None = None,
     engine: engines.EngineChoice = None,
 ) -> Measurement:
-    """Measure what a table gives away about the people in it.
+    """Measure the disclosure risk of a table for the people in it.
 
     Args:
-        table: Whatever `read` opens, the folder of a release, or what `open_release` gave. A release says itself what roles its
-            columns have; what is given goes before it.
-        quasi_identifiers: The columns that an adversary may know of a person; people who agree on all of them make a class.
-        sensitive: The columns whose values must not be learnt.
-        identifier: Columns that name people; they take no part.
-        weight: The column that says how many people a row stands for.
-        person: The column that says whose row it is, where people own several.
-        joint: Measure all sensitive columns together as one, too.
-        adversary: What she believed before, rules out and holds; by default she believes the table's own distribution.
-        private: Of a release: take the distribution of the original, which is in its private part (mapping/), for her prior.
+        table: Any source that `read` opens, the folder of a release, or a result of `open_release`.
+            A release declares the roles of its columns; explicit roles take precedence.
+        quasi_identifiers: The columns that an adversary may know about a person; people with equal
+            values in all of them form an equivalence class.
+        sensitive: The columns whose values must not be disclosed.
+        identifier: Columns that identify people; they are ignored.
+        weight: The column with the number of people that a row represents.
+        person: The column that names the person each row belongs to, if people have several rows.
+        joint: Also measure all sensitive columns together as one.
+        adversary: The adversary's prior, background knowledge and other data; the default prior is
+            the table's own distribution.
+        with_private: For a release: use the distribution of the original, which is in its private
+            part, as the prior.
+        private_dir: The folder of the release's private part, if it is not next to it; implies
+            `with_private`.
         engine: As in `read`.
 
     Examples:
         >>> import divulge as dv, pyarrow as pa
-        >>> people = pa.table({"zip": ["1", "1", "2", "2"], "disease": ["flu", "flu", "flu", "cancer"]})
+        >>> people = pa.table(
+        ...     {"zip": ["1", "1", "2", "2"], "disease": ["flu", "flu", "flu", "cancer"]}
+        ... )
         >>> m = dv.measure(people, quasi_identifiers="zip", sensitive="disease")
         >>> m["k_anonymity"].value, m["l_diversity"].worst.key
         (2.0, {'zip': '1'})
     """
-    her = adversary_in_force(adversary)
-    judged = TableOrRelease.of(table, private=private, engine=engine)
-    given = guard.GivenRoles(quasi_identifiers, sensitive, identifier, weight=weight, person=person)
-    release = judged.release
+    effective_adversary = adversary_in_force(adversary)
+    target = open_measurable(
+        table, with_private=with_private, private_dir=private_dir, engine=engine
+    )
+    explicit_roles = guard.ExplicitRoles(
+        quasi_identifiers, sensitive, identifier, weight=weight, person=person
+    )
+    release = target.release
     if release is None:
-        roles = resolve_roles(judged.table, **given.arguments, declared=True)
+        roles = resolve_roles(target.table, **explicit_roles.arguments, declared=True)
     else:
-        roles = guard.roles_in_force(judged.table, release.roles, given)
-        her = guessing_as(release, her, roles)
+        roles = guard.roles_in_force(target.table, release.roles, explicit_roles)
+        effective_adversary = with_release_guess_settings(release, effective_adversary, roles)
     if not roles.sensitive:
-        her.refuse(("recursive_l", "distances", "orders", "taxonomies", "tries", "within"), "no column is sensitive")
-    found = measured(judged, roles, her, joint=joint)
-    return found if release is None else replace(found, notes=(*found.notes, *told_of(release)))
-
-
-def measured(judged: TableOrRelease, roles: Roles, her: Adversary, *, joint: bool) -> Measurement:
-    """Count and measure; an identifier whose values repeat is said to be perhaps a person."""
-    source, release = judged.table, judged.release
-    assumptions = judged.assumptions(her, roles)
-    counted, by, held = _beside_released(judged, roles, her)
-    request = Request(counted, by, her.counted_nulls, joint, her.suppression)
-    if request.wildcards:
-        _refuse_beside_wildcards(her, roles, joint=joint)
-    everybody, recoded = _population(judged, her, roles)
-    found = metrics.measure_request(request, assumptions=assumptions, population=everybody)
-    if held is not None:
-        named = {**source.told, "quasi_identifiers": list(roles.quasi_identifiers)}
-        found = held.told_by(replace(found, settings={**found.settings, **named}))
-    noted = [] if recoded is None else [recoded.text]
-    found = replace(found, notes=(*guard.repeated(source, roles), *found.notes, *noted))
-    if her.population is not None:
-        found = replace(found, settings={**found.settings, "population_recoded": recoded and recoded.setting})
+        effective_adversary.refuse(
+            ("recursive_l", "distances", "orders", "taxonomies", "tries", "within"),
+            "no column is sensitive",
+        )
+    measurement = measure_target(target, roles, effective_adversary, joint=joint)
     if release is None:
-        return found
-    of_itself = [_OF_ITSELF] if "table" in found.settings["prior"].values() else []
-    told = {"folder": str(release.folder), "kind": release.document["kind"], "private": release.private is not None}
-    return replace(found, settings={**found.settings, "release": told}, notes=(*found.notes, *of_itself))
+        return measurement
+    return replace(measurement, notes=(*measurement.notes, *guarantee_notes(release)))
 
 
-def _beside_released(
-    judged: TableOrRelease, roles: Roles, her: Adversary
-) -> tuple[Table, Roles, publish.EarlierReleases | None]:
-    """What is counted, and by which columns: with releases that are out already, the joint classes of the people in the original."""
-    if her.released is None and her.released_of is None:
-        return judged.table, roles, None
-    from divulge.api.released import beside_new, beside_released
+def measure_target(
+    target: OneTable, roles: Roles, adversary: Adversary, *, joint: bool
+) -> Measurement:
+    """Count and measure.
 
-    if her.released is None or (judged.release is None and her.original is None):
-        table, held = beside_released(judged.table, roles, her)
-        return table, held.judged(roles), held
-    new = judged.table if judged.release is None else judged.release.folder
-    by = roles
-    if her.released_of and judged.release is not None:
-        identifier = tuple(judged.release.document["roles"].get("identifier", ()))
-        by = replace(roles, person=roles.person or judged.key, identifier=identifier)
-    table, held = beside_new(new, judged.table, by, her)
-    return table, replace(by, quasi_identifiers=held.columns, identifier=(), leave_out=(), plain=()), held
+    A note reports an identifier with repeated values, which may be a person column.
+    """
+    source = target.table
+    release = target.release
+    assumptions = assumptions_of(target, adversary, roles)
+    joint_table, counting_roles, prior_releases = _add_prior_classes(target, roles, adversary)
+    request = Request(
+        joint_table, counting_roles, adversary.counted_nulls, joint, adversary.suppression
+    )
+    if request.wildcards:
+        _reject_wildcard_options(adversary, roles, joint=joint)
+    population, recoded = _population_request(target, adversary, roles)
+    measurement = metrics.measure_request(request, assumptions=assumptions, population=population)
+    if prior_releases is not None:
+        table_settings = {
+            **source.reading_settings,
+            "quasi_identifiers": list(roles.quasi_identifiers),
+        }
+        measurement = prior_releases.add_settings_to(
+            replace(measurement, settings={**measurement.settings, **table_settings})
+        )
+    if recoded is None:
+        population_notes = []
+    else:
+        population_notes = [recoded.text]
+    measurement = replace(
+        measurement, notes=(*guard.repeated(source, roles), *measurement.notes, *population_notes)
+    )
+    if adversary.population is not None:
+        measurement = replace(
+            measurement,
+            settings={**measurement.settings, "population_recoded": recoded and recoded.setting},
+        )
+    if release is None:
+        return measurement
+    if "table" in measurement.settings["prior"].values():
+        prior_notes = [_OWN_PRIOR_NOTE]
+    else:
+        prior_notes = []
+    release_settings = {
+        "folder": str(release.folder),
+        "kind": release.document["kind"],
+        "private": release.private is not None,
+    }
+    return replace(
+        measurement,
+        settings={**measurement.settings, "release": release_settings},
+        notes=(*measurement.notes, *prior_notes),
+    )
+
+
+def _add_prior_classes(
+    target: OneTable, roles: Roles, adversary: Adversary
+) -> tuple[Table, Roles, releases.EarlierReleases | None]:
+    """Table and roles to count: with prior releases, the joint classes of the original's people."""
+    if adversary.released is None and adversary.released_of is None:
+        return target.table, roles, None
+    from divulge.api.prior_releases import add_prior_releases, join_new_release
+
+    if adversary.released is None or (target.release is None and adversary.original is None):
+        table, prior_releases = add_prior_releases(
+            target.table, roles, adversary, measure_only=True
+        )
+        return table, prior_releases.roles_with_priors(roles), prior_releases
+    new_release = target.table if target.release is None else target
+    counting_roles = roles
+    if adversary.released_of and isinstance(target, OpenedGeneralized):
+        identifier = tuple(target.release.document["roles"].get("identifier", ()))
+        counting_roles = replace(
+            roles, person=roles.person or target.person_column, identifier=identifier
+        )
+    table, prior_releases = join_new_release(new_release, target.table, counting_roles, adversary)
+    return (
+        table,
+        replace(
+            counting_roles,
+            quasi_identifiers=prior_releases.columns,
+            identifier=(),
+            leave_out=(),
+            plain=(),
+        ),
+        prior_releases,
+    )
 
 
 @dataclass(frozen=True)
-class _Recoded:
-    """A population of original values that got the labels of a release."""
+class _RecodedPopulation:
+    """A population of original values that was recoded to the labels of a release."""
 
     folder: Path
     left_out: int
-    """Rows with values that the release does not know."""
+    """Number of rows with values that are not in the release."""
 
     @property
     def setting(self) -> dict[str, Any]:
@@ -209,47 +328,80 @@ class _Recoded:
 
     @property
     def text(self) -> str:
-        left_out = f"; {self.left_out:,} rows of it have values that it does not know and were left out"
-        return f"the population was recoded by the mapping of {self.folder}{left_out if self.left_out else ''}"
+        left_out = (
+            f"; {self.left_out:,} rows of it have values that it does not know and were left out"
+        )
+        return (
+            "the population was recoded by the mapping of "
+            f"{self.folder}{left_out if self.left_out else ''}"
+        )
 
 
-def _population(judged: TableOrRelease, her: Adversary, roles: Roles) -> tuple[Request | None, _Recoded | None]:
-    """Her population, with the labels of the release where its mapping lies beside the table and the population holds original values."""
-    if her.population is None:
+def _population_request(
+    target: OneTable, adversary: Adversary, roles: Roles
+) -> tuple[Request | None, _RecodedPopulation | None]:
+    """Population of the adversary, recoded to the labels of the release if necessary.
+
+    It is recoded if the mapping of the release is next to the table and the population has original
+    values.
+    """
+    if adversary.population is None:
         return None, None
-    everybody = read_beside(judged.table, her.population)
-    as_it_is = metrics.population_request(everybody, roles, her.counted_nulls, people=her.population_count)
-    folder = judged.release.folder if judged.release is not None else Path(judged.table.source).parent
-    if not TableOrRelease.is_release(folder):
-        return as_it_is, None
-    from divulge import publish
+    population = read_with_engine_of(target.table, adversary.population)
+    unrecoded_request = metrics.population_request(
+        population, roles, adversary.counted_nulls, people=adversary.population_count
+    )
+    if target.release is not None:
+        folder = target.release.folder
+    else:
+        folder = Path(target.table.source).parent
+    if not is_release(folder):
+        return unrecoded_request, None
+    from divulge import releases
 
-    if not (folder / publish.FOLDER).is_dir():
-        return as_it_is, None
-    release = publish.OpenedRelease.read_folder(folder, private=True)
-    found = release.recode_table(everybody, roles.quasi_identifiers, her.counted_nulls)
-    if found is None:
-        return as_it_is, None
-    return replace(as_it_is, table=found[0]), _Recoded(folder, found[1])
+    if target.release is None:
+        release = releases.OpenedRelease.read_folder(folder, private_part="if there")
+    else:
+        release = target.release.with_private_part
+    if release.private is None:
+        return unrecoded_request, None
+    recoding = release.recode_table(population, roles.quasi_identifiers, adversary.counted_nulls)
+    if recoding is None:
+        return unrecoded_request, None
+    return replace(unrecoded_request, table=recoding[0]), _RecodedPopulation(folder, recoding[1])
 
 
-def told_of(release: publish.OpenedRelease) -> list[str]:
-    """Which promises the files alone prove, and which only the publisher could."""
-    shown: dict[str, list[str]] = {"files": [], "publisher": list(release.protections)}
+def guarantee_notes(release: releases.OpenedRelease) -> list[str]:
+    """Notes that list the guarantees proved by the files and those only the publisher can prove."""
+    promise_texts: dict[str, list[str]] = {"files": [], "publisher": list(release.protections)}
     for promise in release.promises:
         about = [promise.attribute] if promise.attribute else release.sensitive or [None]
-        by = {release.shown_by(promise, name) for name in about}
-        shown["publisher" if "publisher" in by else "files"].append(promise.text)
-    files, publisher = (", ".join(shown[name]) for name in ("files", "publisher"))
-    told = [f"of what the release promises, its files alone show: {files}"] if files else []
-    return [*told, *([f"of what the release promises, only its publisher can show: {publisher}"] if publisher else [])]
+        proof_sources = {release.shown_by(promise, name) for name in about}
+        promise_texts["publisher" if "publisher" in proof_sources else "files"].append(promise.text)
+    files, publisher = (", ".join(promise_texts[name]) for name in ("files", "publisher"))
+    file_notes = [f"of what the release promises, its files alone show: {files}"] if files else []
+    return [
+        *file_notes,
+        *(
+            [f"of what the release promises, only its publisher can show: {publisher}"]
+            if publisher
+            else []
+        ),
+    ]
 
 
-def _refuse_beside_wildcards(her: Adversary, roles: Roles, *, joint: bool) -> None:
-    """What could not be counted, or would have no effect, where classes overlap."""
+def _reject_wildcard_options(adversary: Adversary, roles: Roles, *, joint: bool) -> None:
+    """Raise BadInput for options that cannot be counted or have no effect if classes overlap."""
     if roles.person is not None:
-        told = f"with wildcards the rows of one {roles.person!r} would be counted as people who hide each other"
-        raise BadInput(told, hint="reduce the table to one row per person first")
-    her.refuse(sorted(set(her.given) - {"nulls", "suppressed"}), "with wildcards nothing is told that depends on it")
+        message = (
+            f"with wildcards the rows of one {roles.person!r} would be counted as people "
+            "who "
+            "hide each other"
+        )
+        raise BadInput(message, hint="reduce the table to one row per person first")
+    adversary.refuse(
+        sorted(set(adversary.explicit_settings) - {"nulls", "suppressed"}),
+        "with wildcards nothing is told that depends on it",
+    )
     if joint:
-        raise metrics.not_told("joint=True")
+        raise metrics.overlap_error("joint=True")

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""profile(): each column of a table, how much it identifies, and the role it probably plays.
+"""profile(): how identifying each column of a table is, and a suggested role.
 
-A column's risk as an identifier is DR and ITPR with X the record (Bkakria et al. 2021). The role is a suggestion from the values, the
-name and the counts, with its reason; it is never acted upon by itself.
+The risk of a column as an identifier is measured by DR and ITPR with X the record (Bkakria et al.
+2021). The role is suggested from the values, the name and the counts, with a reason. It is never
+applied automatically.
 """
 
 from __future__ import annotations
@@ -11,19 +12,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from divulge import count, engines, metrics, values
+from divulge import counting, engines, metrics
 from divulge.errors import BadInput, nearest
 from divulge.metrics import Identity
-from divulge.policy import guard
+from divulge.policy import guard, recognition
 from divulge.results import Result
-from divulge.table import Column, read
+from divulge.sources import Column, read
+from divulge.validation import checked
 
-Role = Literal["identifier", "person", "quasi_identifier", "sensitive", "weight", "plain"]
+Role = Literal[
+    "identifier", "person", "quasi_identifier", "sensitive", "weight", "leave_out", "plain"
+]
 
 
 @dataclass(frozen=True)
 class ColumnProfile:
-    """One column."""
+    """Profile of one column."""
 
     column: str
     type: str
@@ -36,14 +40,14 @@ class ColumnProfile:
     role: Role
     reason: str
     looks_like: str | None = None
-    """What its values are, where that is recognized."""
+    """Kind of the values, if it is recognized."""
     matches: float | None = None
-    """The share of the sampled rows whose values are so."""
+    """Share of the sampled rows with values of this kind."""
 
 
 @dataclass(frozen=True, repr=False)
 class Profile(Result):
-    """Every column of a table."""
+    """Profile of every column of a table."""
 
     view = "columns"
 
@@ -58,22 +62,23 @@ class Profile(Result):
         return len(self.columns)
 
     def __getitem__(self, column: str) -> ColumnProfile:
-        """The profile of a column, by its name."""
-        found = {item.column: item for item in self.columns}
-        if column not in found:
-            raise BadInput(f"there is no column {column!r}", hint=nearest(column, found))
-        return found[column]
+        """Profile of a column, by name."""
+        columns_by_name = {item.column: item for item in self.columns}
+        if column not in columns_by_name:
+            raise BadInput(f"there is no column {column!r}", hint=nearest(column, columns_by_name))
+        return columns_by_name[column]
 
 
-@values.checked
+@checked
 def profile(table: Any, *, engine: engines.EngineChoice = None) -> Profile:
-    """Describe every column of a table, and suggest its role; few passes over the rows.
+    """Describe every column of a table and suggest its role, in few passes over the rows.
 
-    What values are (e-mail addresses, names, IBANs, national ids, postcodes, dates of birth, coordinates, test results, free text) is
-    recognized in up to about 1,000 distinct values of a column, the same ones each time.
+    Kinds of values are recognized in up to about 1,000 distinct values of a column, in the same
+    ones each time. The kinds are e-mail addresses, names, IBANs, national ids, postcodes, dates of
+    birth, coordinates, test results and free text.
 
     Args:
-        table: Whatever `read` opens.
+        table: Any source that `read` opens.
         engine: As in `read`.
 
     Examples:
@@ -83,37 +88,57 @@ def profile(table: Any, *, engine: engines.EngineChoice = None) -> Profile:
         [('zip', 2, 0, 'quasi_identifier'), ('disease', 2, 1, 'sensitive')]
     """
     source = read(table, engine=engine)
-    counted = count.value_counts(source, [column.name for column in source.columns if column.kind != "nested"])
-    settings = {"engine": source.engine.name, **source.told, "nulls": "category", "log_base": 2}
-    facts = guard.look_at(source, counted)
-    looks = guard.recognize.looks(source, source.columns, {name: seen.distinct for name, seen in facts.items()})
+    value_counts = counting.value_counts(
+        source, [column.name for column in source.columns if column.kind != "nested"]
+    )
+    settings = {
+        "engine": source.engine.name,
+        **source.reading_settings,
+        "nulls": "category",
+        "log_base": 2,
+    }
+    facts = guard.look_at(source, value_counts)
+    looks = recognition.looks(
+        source,
+        source.columns,
+        {name: column_facts.distinct for name, column_facts in facts.items()},
+    )
     columns = (
-        _describe(column, counted.get(column.name), facts.get(column.name), looks.get(column.name))
+        _describe(
+            column, value_counts.get(column.name), facts.get(column.name), looks.get(column.name)
+        )
         for column in source.columns
     )
-    few = [column for column in source.columns if column.type == "VARCHAR" and _has_few_values(counted[column.name])]
+    text_columns = [
+        column
+        for column in source.columns
+        if column.type == "VARCHAR" and _has_few_values(value_counts[column.name])
+    ]
     return Profile(
         tuple(columns),
         settings,
-        tuple(count.wildcards.alike_notes(count.text_domains(source, few))),
+        tuple(counting.wildcards.alike_notes(counting.text_domains(source, text_columns))),
         frame=source.frame,
     )
 
 
-def _has_few_values(spectrum: count.ValueCounts) -> bool:
-    """Few enough to look at each of them."""
-    return 1 < spectrum.distinct <= count.wildcards.MOST_VALUES
+def _has_few_values(spectrum: counting.ValueCounts) -> bool:
+    """True if there are few enough values to examine each of them."""
+    return 1 < spectrum.distinct <= counting.wildcards.MOST_VALUES
 
 
 def _describe(
-    column: Column, spectrum: count.ValueCounts | None, seen: guard.Facts | None, look: guard.recognize.Look | None
+    column: Column,
+    spectrum: counting.ValueCounts | None,
+    column_facts: guard.Facts | None,
+    look: recognition.Look | None,
 ) -> ColumnProfile:
-    if spectrum is None or seen is None:
+    if spectrum is None or column_facts is None:
         reason = "its values are nested; take out the parts that matter to measure it"
-        return ColumnProfile(column.name, column.type, 0, 0, 0.0, 0.0, 0.0, 0, "plain", reason)
+        return ColumnProfile(column.name, column.type, 0, 0, 0.0, 0.0, 0.0, 0, "leave_out", reason)
     view = Identity.of_spectrum(spectrum.sizes, spectrum.repeats)
     rate = metrics.information.discrimination_rate(view)
-    role, reason = suggest_role(column, spectrum, rate, seen, look)
+    role, reason = suggest_role(column, spectrum, rate, column_facts, look)
     return ColumnProfile(
         column=column.name,
         type=column.type,
@@ -121,7 +146,7 @@ def _describe(
         nulls=spectrum.nulls,
         entropy=view.mutual_information,
         discrimination_rate=rate,
-        itpr=float(metrics.information.itpr(view).max()),
+        itpr=float(metrics.itpr.itpr(view).max()),
         uniques=int(metrics.uniques(view)),
         role=role,
         reason=reason,
@@ -132,43 +157,68 @@ def _describe(
 
 def suggest_role(
     column: Column,
-    spectrum: count.ValueCounts,
+    spectrum: counting.ValueCounts,
     rate: float,
-    seen: guard.Facts,
-    look: guard.recognize.Look | None = None,
+    column_facts: guard.Facts,
+    look: recognition.Look | None = None,
 ) -> tuple[Role, str]:
-    """The role a column probably plays, and why; what the guard would stop is an identifier, or the person where it repeats.
+    """Suggest the role of a column, with the reason.
 
-    What the values are goes before what the name says, unless other things look like that too.
+    A column that the guard would reject is an identifier, or the person column if its values
+    repeat. The kind of the values takes precedence over the name, unless other things look alike. A
+    column that others may know is never suggested as insensitive. If neither name nor values
+    decide, the suggestion is not to publish the column until a user decides. Only a column of one
+    value is insensitive.
     """
-    said = guard.recognize.says(guard.words_of(column.name))
-    sure = look if look is not None and not look.weak else None
-    if spectrum.distinct <= 1:
+    name_suggestion = recognition.role_by_name(guard.words_of(column.name))
+    if look is not None and not look.weak:
+        certain_look = look
+    else:
+        certain_look = None
+    if not spectrum.distinct or (spectrum.distinct == 1 and not spectrum.nulls):
         return "plain", "it has one value only and separates nobody"
-    if said is not None and said[0] == "weight" and column.kind == "number":
-        return said
-    if sure is not None and sure.role != "identifier":
-        return sure.role, sure.text
-    if why := _names_somebody(column, seen, look if sure or said is None else None):
-        if seen.repeats and guard.may_own_rows(column.name) and (look is None or sure):
-            return "person", f"{why}, and {seen.distinct:,} values in {seen.filled:,} rows: one may own several"
+    if name_suggestion is not None and name_suggestion[0] == "weight" and column.kind == "number":
+        return name_suggestion
+    if certain_look is not None and certain_look.role != "identifier":
+        return certain_look.role, certain_look.text
+    if why := _identifier_reason(
+        column, column_facts, look if certain_look or name_suggestion is None else None
+    ):
+        if (
+            column_facts.repeats
+            and guard.may_identify_one_person(column.name)
+            and (look is None or certain_look)
+        ):
+            return (
+                "person",
+                (
+                    f"{why}, and {column_facts.distinct:,} values in {column_facts.filled:,} rows: "
+                    "one may own several"
+                ),
+            )
         return "identifier", why
-    bits = f"it gives {rate:.0%} of the bits that name a person"
-    if said is not None and said[0] != "weight":
-        return said[0], f"{said[1]}; it gives {rate:.0%} of the bits that name one" if said[
-            0
-        ] == "quasi_identifier" else said[1]
+    bits_reason = f"it gives {rate:.0%} of the bits that name a person"
+    if name_suggestion is not None and name_suggestion[0] != "weight":
+        return (
+            name_suggestion[0],
+            f"{name_suggestion[1]}; it gives {rate:.0%} of the bits that name one"
+            if name_suggestion[0] == "quasi_identifier"
+            else name_suggestion[1],
+        )
     if look is not None:
         return look.role, look.text
+    if rate >= 0.05:
+        return "quasi_identifier", bits_reason
     return (
-        ("quasi_identifier", bits)
-        if rate >= 0.05
-        else ("plain", f"it gives only {rate:.1%} of the bits that name a person")
+        "leave_out",
+        f"undecided whether others know it; it gives {rate:.1%} of the bits that name a person",
     )
 
 
-def _names_somebody(column: Column, seen: guard.Facts, look: guard.recognize.Look | None) -> str:
-    """Why a column is an identifier, by its values or by what the guard says; empty where it is none."""
+def _identifier_reason(
+    column: Column, column_facts: guard.Facts, look: recognition.Look | None
+) -> str:
+    """Reason why a column is an identifier, by its values or by the guard; empty if it is none."""
     if look is not None and look.role == "identifier":
         return look.text
-    return guard.identifies(column, seen).removeprefix("looks like an identifier: ")
+    return guard.identifies(column, column_facts).removeprefix("looks like an identifier: ")

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""report(): everything that one page tells about a table, a release or a result, gathered; `views/report` lays it out.
+"""report(): collect the contents of a report on a table, a release or a result.
 
-A report can leak what a release hides. One for the public is made from published files alone: the table of a release, measured by
-itself, and its public manifest. It never sees mapping/, an original, or what an adversary was assumed to hold.
+`output/report` renders it.
+
+A report can leak what a release hides. A public report is made from published files only: the table
+of a release, measured by itself, and its public manifest. It never uses the private part, an
+original, or the assumed knowledge of an adversary.
 """
 
 from __future__ import annotations
@@ -14,119 +17,138 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from divulge import answers, attacks, engines, publish, results, search, values
+from divulge import attacks, engines, generalization, queries, releases, results
 from divulge import policy as policies
 from divulge import ranking as rankings
+from divulge.adversary import Adversary, adversary_in_force
 from divulge.api.anatomized import AnatomizedRelease
-from divulge.api.attack import attack_plainly
+from divulge.api.attack import attack_by_known_columns
 from divulge.api.check import check, check_anatomized
-from divulge.api.measure import TableOrRelease, measure
-from divulge.api.query import is_anatomized
+from divulge.api.measure import measure, open_measurable
+from divulge.api.opened import (
+    OneTable,
+    OpenedGeneralized,
+    ThirdPartyTable,
+    is_anatomized,
+    open_linked,
+)
 from divulge.api.rank import rank
 from divulge.api.utility import Utility, utility
-from divulge.belief import Adversary, adversary_in_force
 from divulge.errors import BadInput, InternalError
 from divulge.metrics import Measurement
 from divulge.policy import Policy, Verdict, guard
 from divulge.results import Result
-from divulge.table import Names, Table, resolve_roles
+from divulge.sources import Names, Table, resolve_roles
+from divulge.text import as_names
+from divulge.validation import checked
 
 Audience = Literal["internal", "public"]
 _RELEASE = "the release"
-_MOST_RANKED = 7
-"""With more quasi-identifiers than this, a report does not look at every set of them."""
+_MAX_RANKED_COLUMNS = 7
+"""Largest number of quasi-identifiers for which a report ranks every set of them."""
 
 
 @dataclass(frozen=True, eq=False)
 class MadeFrom:
-    """What was given to make a report, as far as somebody could give it again."""
+    """Inputs of a report, as far as they can be passed again."""
 
     source: str | None = None
-    """A path or an address; None: something in memory."""
+    """Path or address; None for an object in memory."""
     title: str | None = None
     policy: Policy | None = None
     file: Policy = field(default_factory=Policy)
-    """What of it stands in the file that was named."""
+    """The part of the policy that comes from the named file."""
     adversary: Adversary | None = None
     options: tuple[str, ...] = ()
-    """On the command line: how the table is read, and what the release was made with."""
+    """Command-line options for reading the table and for making the release."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Report(Result):
-    """What one page tells: `save` writes it as a file that opens anywhere, without a network."""
+    """Contents of a report; `save` writes a self-contained HTML file that needs no network."""
 
     view = "report"
 
     name: str
-    """What it is about, as a reader calls it."""
+    """Name of the subject, for readers."""
     audience: Audience
     date: dt.date
     found: Result = field(repr=False)
-    """What was measured, judged or decided."""
+    """Result that the report is about: a measurement, a verdict or a release."""
     release: Mapping[str, Any] | None = field(default=None, repr=False)
-    """Of a published release: its public manifest."""
-    alone: guard.Alone | None = None
-    """Who is alone with the columns known that have no role, or are plain."""
+    """Public manifest of a published release."""
+    uniqueness: guard.uniqueness.Uniqueness | None = None
+    """Number of people who are unique by all published columns."""
     ranking: rankings.Ranking | None = field(default=None, repr=False)
-    """What each set of quasi-identifiers tells."""
+    """Disclosure risk of each set of quasi-identifiers."""
     attacks: attacks.Attacks | attacks.AttackResult | None = field(default=None, repr=False)
-    """What an adversary achieves, where the original is there to score her guesses."""
-    explanation: search.Explanation | None = field(default=None, repr=False)
-    """The price of each promise."""
+    """Success of attacks, if the original is available to score the guesses."""
+    explanation: generalization.Explanation | None = field(default=None, repr=False)
+    """Utility cost of each requirement."""
     utility: Utility | None = field(default=None, repr=False)
-    """How much of the data is left."""
+    """Utility of the release."""
     beside: Sequence[Mapping[str, Any]] = ()
-    """The releases that were out already when it was made, and that it was judged together with; never told to the public."""
+    """Prior releases together with which the release was checked.
+
+    They are never shown in a public report.
+    """
     files: Mapping[str, str] = field(default_factory=dict)
-    """The hash (SHA-256) of each file that it was made from."""
+    """SHA-256 hash of each file from which the report was made."""
     policy: str | None = None
-    """The policy file that was named."""
+    """The named policy file."""
     made_from: MadeFrom = field(default=MadeFrom(), repr=False)
-    """What it takes to make it again."""
+    """Inputs for making the report again."""
 
     @property
     def public(self) -> bool:
-        """Whether it is made to be handed out."""
+        """True for a report that may be shared."""
         return self.audience == "public"
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """Everything that the numbers depend on."""
-        told: Mapping[str, Any] = getattr(self.found, "settings", {})
-        return told
+        """All settings on which the numbers depend."""
+        result_settings: Mapping[str, Any] = getattr(self.found, "settings", {})
+        return result_settings
 
     @property
     def measurement(self) -> Measurement | None:
-        """What was measured of the table, if one was."""
-        found = self.found
-        if isinstance(found, publish.GeneralizedRelease):
-            return found.after
-        return found.measurement if isinstance(found, Verdict) else found if isinstance(found, Measurement) else None
+        """Measurement of the table, if there is one."""
+        result = self.found
+        if isinstance(result, releases.GeneralizedRelease):
+            return result.after
+        if isinstance(result, Verdict):
+            return result.measurement
+        if isinstance(result, Measurement):
+            return result
+        return None
 
     @property
     def verdict(self) -> Verdict | None:
-        """What was judged, if anything was."""
-        found = self.found
-        return (
-            found.verdict
-            if isinstance(found, publish.GeneralizedRelease)
-            else found
-            if isinstance(found, Verdict)
-            else None
-        )
+        """Verdict, if there is one."""
+        result = self.found
+        if isinstance(result, releases.GeneralizedRelease):
+            return result.verdict
+        if isinstance(result, Verdict):
+            return result
+        return None
 
     def html(self) -> str:
-        """The page: one text that needs nothing beside it."""
+        """Self-contained HTML page."""
         return self._repr_html_(page=True)
 
-    @values.checked
+    @checked
     def save(self, path: str | Path) -> Path:
-        """Write the page to a file that ends in .html; whoever reads it sees all of it or the one before."""
-        return results.write_file(results.page_path(path), self.html().encode(), "report")
+        """Write the page to a file that ends in .html, atomically.
+
+        Only its owner may read an internal report (mode 0600), because it shows values of people.
+        """
+        private = self.audience == "internal"
+        return results.write_file(
+            results.page_path(path), self.html().encode(), "report", private=private
+        )
 
 
-@values.checked
+@checked
 def report(
     about: Any,
     policy: policies.PolicyLike | None = None,
@@ -144,229 +166,409 @@ def report(
     adversary: Adversary | None = None,
     engine: engines.EngineChoice = None,
 ) -> Report:
-    """Gather what one page tells: the verdict, who is at risk and why, what was done, what is not promised, how it was made.
+    """Collect a report: verdict, people at risk, methods, limits of the guarantees, and provenance.
 
-    A report for the public names no value that fewer people share than the promised k, and tells nothing that is not worked out from
-    the published files. So it is made from the folder of a release or from a table that is handed out as it is.
+    A public report names no value that is shared by fewer people than the guaranteed k. It shows
+    only facts that are computed from the published files. So it is made from the folder of a
+    release or from a table that is shared unchanged.
 
     Args:
-        about: A table, as `read` opens it; the folder of a release; or any result, such as that of `check` or `generalize`.
-        policy: As in `check`: what the table is held against. A release brings its own.
-        audience: "internal" may show values of people and is stamped so; "public" may be handed out.
-        title: What the page is about, as its readers call it; by default the name of the file or folder.
-        date: The date that stands on it; by default today's.
-        quasi_identifiers: As in `check`, and so are the other roles.
-        sensitive: The columns whose values must not be learnt.
-        identifier: Columns that name people.
-        leave_out: Columns that are not to be published.
-        plain: Columns that may be there as they are, although they have no other role.
-        weight: The column that says how many people a row stands for.
-        person: The column that says whose row it is, where people own several.
-        adversary: As in `measure`. If she holds the original of a release, the report also tells how much of it is left, and what
-            attacks on 1,000 people of it achieve.
+        about: A table, as `read` opens it; the folder of a release; or any result, such as that of
+            `check` or `generalize`.
+        policy: As in `check`: the requirements to check. A release brings its own.
+        audience: "internal" may show values of people and is marked so; "public" may be shared.
+        title: The name of the subject, for readers; by default the name of the file or folder.
+        date: The date of the report; by default today's.
+        quasi_identifiers: As in `check`, like the other roles.
+        sensitive: The columns whose values must not be disclosed.
+        identifier: Columns that identify people.
+        leave_out: Columns that must not be published.
+        plain: Columns that may be published unchanged although they have no other role.
+        weight: The column with the number of people that a row represents.
+        person: The column that names the person each row belongs to, if people have several rows.
+        adversary: As in `measure`. If it has the original of a release, the report also shows the
+            utility of the release and the success of attacks on 1,000 people of it.
         engine: As in `read`.
 
     Examples:
         >>> import divulge as dv, pyarrow as pa
         >>> people = pa.table({"zip": ["1", "1", "2"], "disease": ["flu", "cold", "flu"]})
-        >>> report = dv.report(people, {"k_anonymity": 2}, quasi_identifiers="zip", sensitive="disease")
+        >>> report = dv.report(
+        ...     people, {"k_anonymity": 2}, quasi_identifiers="zip", sensitive="disease"
+        ... )
         >>> report.verdict.holds, report.html()[:15]
         (False, '<!doctype html>')
     """
-    given = guard.GivenRoles(quasi_identifiers, sensitive, identifier, leave_out, plain, weight, person).named
+    explicit_arguments = guard.ExplicitRoles(
+        quasi_identifiers, sensitive, identifier, leave_out, plain, weight, person
+    ).explicit_names
     if policy is not None:
-        given["policy"] = policy
+        explicit_arguments["policy"] = policy
     if adversary is not None:
-        given["adversary"] = adversary
-    her = adversary_in_force(adversary, Policy.of(policy).adversary if policy is not None else None)
+        explicit_arguments["adversary"] = adversary
+    effective_adversary = adversary_in_force(
+        adversary, Policy.of(policy).adversary if policy is not None else None
+    )
     if audience == "public":
-        _refuse_private(about, her)
+        _reject_private_inputs(about, effective_adversary)
     if isinstance(about, Result):
-        if given:
-            told = f"{next(iter(given))}= has no effect: a {type(about).__name__} says itself what it depends on"
-            raise BadInput(told, hint="leave it out, or give the table")
-        made = _of_result(about, audience)
-    elif is_anatomized(about) or isinstance(about, answers.AnatomizedSource):
-        made = _of_anatomized(about, given, audience, engine)
+        if explicit_arguments:
+            message = (
+                f"{next(iter(explicit_arguments))}= has no effect: a "
+                f"{type(about).__name__} says "
+                "itself what it depends on"
+            )
+            raise BadInput(message, hint="leave it out, or give the table")
+        report_result = _report_on_result(about, audience)
+    elif is_anatomized(about) or isinstance(about, queries.AnatomizedSource):
+        report_result = _report_on_anatomized(about, explicit_arguments, audience, engine)
     else:
-        made = _of_table(about, given, audience, engine)
-    named = str(policy) if isinstance(policy, str | Path) else None
-    kept = None if policy is None or Policy.of(policy) == Policy() else Policy.of(policy)
-    source = str(about) if isinstance(about, str | Path) else made.made_from.source
-    again = MadeFrom(source, title, kept, Policy() if named is None or kept is None else kept, adversary)
-    return replace(made, name=title or made.name, date=date or made.date, policy=named, made_from=again)
+        report_result = _report_on_table(about, explicit_arguments, audience, engine)
+    if isinstance(policy, str | Path):
+        policy_path = str(policy)
+    else:
+        policy_path = None
+    if policy is None or Policy.of(policy) == Policy():
+        effective_policy = None
+    else:
+        effective_policy = Policy.of(policy)
+    source = str(about) if isinstance(about, str | Path) else report_result.made_from.source
+    inputs = MadeFrom(
+        source,
+        title,
+        effective_policy,
+        Policy() if policy_path is None or effective_policy is None else effective_policy,
+        adversary,
+    )
+    return replace(
+        report_result,
+        name=title or report_result.name,
+        date=date or report_result.date,
+        policy=policy_path,
+        made_from=inputs,
+    )
 
 
-def _refuse_private(about: Any, her: Adversary) -> None:
-    """A public report is a function of published files."""
+def _reject_private_inputs(about: Any, adversary: Adversary) -> None:
+    """Raise an error if a public report would use more than published files."""
     if isinstance(about, Result):
-        told = f"a report for the public is made from published files, and a {type(about).__name__} may know more than they tell"
-        raise BadInput(told, hint="write the release and give its folder, or give the table that is handed out")
-    if isinstance(about, TableOrRelease) and about.release is not None and about.release.private is not None:
-        raise InternalError("a report for the public was to be made from the private part of a release")
-    holds = sorted(set(her.given) - {"nulls", "suppressed"})
-    if holds:
-        told = f"a report for the public is made from published files alone, and {holds[0]}= is none of them"
-        raise BadInput(told, hint="leave it out, or make an internal report")
+        message = (
+            "a report for the public is made from published files, and a "
+            f"{type(about).__name__} "
+            "may know more than they tell"
+        )
+        raise BadInput(
+            message,
+            hint="write the release and give its folder, or give the table that is handed out",
+        )
+    if (
+        isinstance(about, ThirdPartyTable | OpenedGeneralized)
+        and about.release is not None
+        and about.release.private is not None
+    ):
+        raise InternalError(
+            "a report for the public was to be made from the private part of a release"
+        )
+    private_settings = sorted(set(adversary.explicit_settings) - {"nulls", "suppressed"})
+    if private_settings:
+        message = (
+            "a report for the public is made from published files alone, and "
+            f"{private_settings[0]}= is none of them"
+        )
+        raise BadInput(message, hint="leave it out, or make an internal report")
 
 
-def _of_result(about: Result, audience: Audience) -> Report:
+def _report_on_result(about: Result, audience: Audience) -> Report:
     source = getattr(about, "settings", {}).get("source", type(about).__name__)
-    name = Path(source).name if isinstance(source, str) else type(about).__name__
-    beside = _released(getattr(about, "settings", {}))
-    made = Report(name, audience, _today(), about, beside=beside, frame=about.frame)
-    if isinstance(about, Verdict | publish.GeneralizedRelease):
-        made = replace(made, alone=about.alone)
-    if isinstance(about, publish.GeneralizedRelease):
+    if isinstance(source, str):
+        name = Path(source).name
+    else:
+        name = type(about).__name__
+    prior_releases = _prior_releases(getattr(about, "settings", {}))
+    report_result = Report(
+        name, audience, _today(), about, beside=prior_releases, frame=about.frame
+    )
+    if isinstance(about, Verdict | releases.GeneralizedRelease):
+        report_result = replace(report_result, uniqueness=about.uniqueness)
+    if isinstance(about, releases.GeneralizedRelease):
         published = about.original.with_person(about.plan.recoding)
-        made = replace(made, explanation=about.explain(), utility=utility(about.source, about))
-        tried = _attacked(about, about.source, about.after, Adversary())
-        made = replace(made, ranking=_ranked(published, about.after), attacks=tried)
+        report_result = replace(
+            report_result, explanation=about.explain(), utility=utility(about.source, about)
+        )
+        attack_result = _attack_release(about, about.source, about.after, Adversary())
+        report_result = replace(
+            report_result, ranking=_rank_columns(published, about.after), attacks=attack_result
+        )
     if isinstance(about, AnatomizedRelease) and about.groups.only is not None:
-        made = replace(made, attacks=about.attack())
-    return replace(made, attacks=about) if isinstance(about, attacks.Attacks | attacks.AttackResult) else made
+        report_result = replace(report_result, attacks=about.attack())
+    if isinstance(about, attacks.Attacks | attacks.AttackResult):
+        return replace(report_result, attacks=about)
+    return report_result
 
 
-def _released(settings: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
-    """What is out already, as a result names it."""
+def _prior_releases(settings: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """Prior releases in the settings of a result."""
     return tuple(item for item in settings.get("released") or () if isinstance(item, Mapping))
 
 
-def _of_anatomized(about: Any, given: Mapping[str, Any], audience: Audience, engine: engines.EngineChoice) -> Report:
-    original, given = _without_original(given)
-    if given:
-        told = f"{next(iter(given))}= has no effect: an anatomized release is held against the levels that it promises"
-        raise BadInput(told, hint="leave it out")
-    found = check_anatomized(about, engine=engine)
-    folder = Path(about) if isinstance(about, str | Path) else None
-    name = _RELEASE if folder is None or audience == "public" else folder.resolve().name
-    document = None if folder is None else publish.read_manifest(folder, handed_out=True)
-    made = Report(name, audience, _today(), found, document, files=_sealed(document), frame=found.frame)
+def _report_on_anatomized(
+    about: Any,
+    explicit_arguments: Mapping[str, Any],
+    audience: Audience,
+    engine: engines.EngineChoice,
+) -> Report:
+    original, explicit_arguments = _split_original(explicit_arguments)
+    if explicit_arguments:
+        message = (
+            f"{next(iter(explicit_arguments))}= has no effect: an anatomized release is "
+            "held "
+            "against the levels that it promises"
+        )
+        raise BadInput(message, hint="leave it out")
+    opened = open_linked(about)
+    release_check = check_anatomized(opened, engine=engine)
+    folder = opened.folder
+    if folder is None or audience == "public":
+        name = _RELEASE
+    else:
+        name = folder.resolve().name
+    if folder is None:
+        document = None
+    else:
+        document = dict(opened.document)
+    report_result = Report(
+        name,
+        audience,
+        _today(),
+        release_check,
+        document,
+        files=_manifest_hashes(document),
+        frame=release_check.frame,
+    )
     if original is None:
-        return made
+        return report_result
     return replace(
-        made,
-        utility=utility(original, about, engine=engine),
-        attacks=attack_plainly(about, Adversary(), truth=original, engine=engine),
+        report_result,
+        utility=utility(original, opened, engine=engine),
+        attacks=attack_by_known_columns(opened, Adversary(), truth=original, engine=engine),
     )
 
 
-def _without_original(given: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """The original, if one is given, and the rest; of an adversary who holds nothing else nothing is left."""
-    her: Adversary = given.get("adversary") or Adversary()
-    rest = {name: it for name, it in given.items() if name != "adversary"}
-    return her.original, rest | ({"adversary": her} if set(her.given) - {"original"} else {})
+def _split_original(explicit_arguments: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Split off the original from the arguments, if one is passed.
+
+    An adversary without other settings is removed.
+    """
+    adversary: Adversary = explicit_arguments.get("adversary") or Adversary()
+    other_arguments = {
+        name: value for name, value in explicit_arguments.items() if name != "adversary"
+    }
+    return adversary.original, other_arguments | (
+        {"adversary": adversary} if set(adversary.explicit_settings) - {"original"} else {}
+    )
 
 
-def _of_table(about: Any, given: Mapping[str, Any], audience: Audience, engine: engines.EngineChoice) -> Report:
-    kept = given.get("policy")
-    her = adversary_in_force(given.get("adversary"), None if kept is None else Policy.of(kept).adversary)
-    judged = _opened(about, audience, engine, private=her.original is None)
-    release = judged.release
+def _report_on_table(
+    about: Any,
+    explicit_arguments: Mapping[str, Any],
+    audience: Audience,
+    engine: engines.EngineChoice,
+) -> Report:
+    policy = explicit_arguments.get("policy")
+    adversary = adversary_in_force(
+        explicit_arguments.get("adversary"), None if policy is None else Policy.of(policy).adversary
+    )
+    target = _open_input(about, audience, engine, private=adversary.original is None)
+    release = target.release
     if audience == "public" and release is None:
-        given = _roles_that_are_there(judged.table, given)
+        explicit_arguments = _published_roles(target.table, explicit_arguments)
     document = None if release is None else release.document
-    found = _judged(judged, given)
-    measured = found.measurement if isinstance(found, Verdict) else found
-    known = measured.settings["quasi_identifiers"]
-    alone = found.alone if isinstance(found, Verdict) else _alone(judged, known)
-    source = judged.table.source if _is_path(judged.table.source) else None
-    name = judged.table.source if source is None else Path(source).resolve().name
+    result = _check_or_measure(target, explicit_arguments)
+    measured = result.measurement if isinstance(result, Verdict) else result
+    unique = (
+        result.uniqueness
+        if isinstance(result, Verdict)
+        else _uniqueness(target, measured, explicit_arguments)
+    )
+    source = target.table.source if _is_path(target.table.source) else None
+    name = target.table.source if source is None else Path(source).resolve().name
     if audience == "public" and (release is not None or source is None):
-        name = "the table" if release is None else _RELEASE  # what its publisher calls the place is not in the files
-    files = _sealed(document) if release is not None else _hashed(judged.table)
-    made = Report(name, audience, _today(), found, document, alone, files=files, frame=measured.frame)
-    private = release is not None and release.private is not None and release.holds_mappings
-    beside = _released(measured.settings) or (_released(release.settings) if release is not None and private else ())
-    made = replace(made, beside=() if audience == "public" else beside)
-    made = replace(made, ranking=_ranked(judged.table, measured), made_from=MadeFrom(source))
-    if release is None or her.original is None:
-        return made
-    left = utility(her.original, release.folder, engine=engine)
-    return replace(made, utility=left, attacks=_attacked(judged, her.original, measured, her))
+        # The publisher's name of the folder is not in the files.
+        name = "the table" if release is None else _RELEASE
+    files = _manifest_hashes(document) if release is not None else _file_hash(target.table)
+    report_result = Report(
+        name, audience, _today(), result, document, unique, files=files, frame=measured.frame
+    )
+    has_mappings = release is not None and release.private is not None and release.holds_mappings
+    prior_releases = _prior_releases(measured.settings) or (
+        _prior_releases(release.settings) if release is not None and has_mappings else ()
+    )
+    report_result = replace(report_result, beside=() if audience == "public" else prior_releases)
+    report_result = replace(
+        report_result, ranking=_rank_columns(target.table, measured), made_from=MadeFrom(source)
+    )
+    if release is None or adversary.original is None:
+        return report_result
+    release_utility = utility(adversary.original, target, engine=engine)
+    return replace(
+        report_result,
+        utility=release_utility,
+        attacks=_attack_release(target, adversary.original, measured, adversary),
+    )
 
 
-def _attacked(about: Any, truth: Any, measured: Measurement, her: Adversary) -> attacks.AttackResult | None:
-    """What somebody achieves who knows the quasi-identifiers; None where classes stayed with the engine, or people own several rows."""
+def _attack_release(
+    about: Any, original: Any, measured: Measurement, adversary: Adversary
+) -> attacks.AttackResult | None:
+    """Success of an adversary who knows the quasi-identifiers.
+
+    None if classes stayed in the engine, or if people have several rows.
+    """
     if measured.survey is not None or measured.settings["person"] is not None:
         return None
-    return attack_plainly(about, her, truth=truth)
+    return attack_by_known_columns(about, adversary, truth=original)
 
 
-def _roles_that_are_there(table: Table, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Columns that are not handed out are not named to the public, not even as those that are left out."""
+def _published_roles(table: Table, explicit_arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Remove unpublished columns from the roles of a public report.
 
-    def there(names: Any) -> list[str]:
-        return [name for name in values.several(names) if table.has(name)]
+    Columns that are not shared are not named to the public, not even as dropped columns.
+    """
+
+    def present_names(names: Any) -> list[str]:
+        return [name for name in as_names(names) if table.has(name)]
 
     hidden = ("identifier", "leave_out")
-    found: dict[str, Any] = {name: there(it) if name in hidden else it for name, it in given.items()}
-    if "policy" in found:
-        kept = Policy.of(found["policy"])
-        roles = {role: there(names) if role in hidden else names for role, names in kept.roles.items()}
-        found["policy"] = replace(kept, roles=roles)
-    return found
+    arguments: dict[str, Any] = {
+        name: present_names(value) if name in hidden else value
+        for name, value in explicit_arguments.items()
+    }
+    if "policy" in arguments:
+        policy = Policy.of(arguments["policy"])
+        roles = {
+            role: present_names(names) if role in hidden else names
+            for role, names in policy.roles.items()
+        }
+        arguments["policy"] = replace(policy, roles=roles)
+    return arguments
 
 
-def _ranked(table: Table, measured: Measurement) -> rankings.Ranking | None:
-    """What every set of quasi-identifiers tells, as the measurement counted people and nulls; None where that would be too many sets."""
-    told = measured.settings
-    known = told["quasi_identifiers"]
-    if not 1 < len(known) <= _MOST_RANKED or measured.survey is not None or measured.overlapping:
+def _rank_columns(table: Table, measured: Measurement) -> rankings.Ranking | None:
+    """Ranking of every set of quasi-identifiers, with people and nulls counted as measured.
+
+    None if there are too many sets.
+    """
+    settings = measured.settings
+    known_columns = settings["quasi_identifiers"]
+    if (
+        not 1 < len(known_columns) <= _MAX_RANKED_COLUMNS
+        or measured.survey is not None
+        or measured.overlapping
+    ):
         return None
-    nulls = Adversary(nulls=told["nulls"])
-    roles = {"quasi_identifiers": known, "sensitive": told["sensitive"], "person": told["person"]}
-    return rank(table, **roles, adversary=nulls, up_to=len(known))
+    nulls = Adversary(nulls=settings["nulls"])
+    roles = {
+        "quasi_identifiers": known_columns,
+        "sensitive": settings["sensitive"],
+        "person": settings["person"],
+    }
+    return rank(table, **roles, adversary=nulls, up_to=len(known_columns))
 
 
-def _opened(about: Any, audience: Audience, engine: engines.EngineChoice, *, private: bool) -> TableOrRelease:
-    """With the private part of a release, where it lies beside, the report is for its publisher, and no original is given."""
-    if isinstance(about, TableOrRelease):
+def _open_input(
+    about: Any, audience: Audience, engine: engines.EngineChoice, *, private: bool
+) -> OneTable:
+    """Open the input, with the private part of a release under three conditions.
+
+    It is next to the release, the report is internal, and no original is passed.
+    """
+    if isinstance(about, ThirdPartyTable | OpenedGeneralized):
         return about
-    folder = about.folder if isinstance(about, answers.GeneralizedSource) else about
-    mine = Path(folder) / publish.FOLDER / publish.NAME if isinstance(folder, str | Path) else None
-    private = private and mine is not None and audience == "internal" and mine.is_file()
-    return TableOrRelease.of(about, private=private, engine=engine)
+    if isinstance(about, queries.GeneralizedSource):
+        folder = about.folder
+    else:
+        folder = about
+    next_to_it = isinstance(folder, str | Path) and releases.private_place(folder).is_dir()
+    with_private = private and next_to_it and audience == "internal"
+    return open_measurable(about, with_private=with_private, engine=engine)
 
 
-def _judged(judged: TableOrRelease, given: Mapping[str, Any]) -> Verdict | Measurement:
-    """Held against the promises where there are any that can be judged, else measured."""
-    roles = {name: it for name, it in given.items() if name not in ("policy", "adversary", "leave_out", "plain")}
-    her = given.get("adversary")
-    policy = given.get("policy")
-    kept = Policy() if policy is None else Policy.of(policy)
-    if judged.release is None and (kept.promises or kept.protections):
-        return check(judged, **given)
-    knows_original = adversary_in_force(her, kept.adversary).original is not None
-    if judged.release is not None and (judged.release.private is not None or knows_original or kept.promises):
+def _check_or_measure(
+    target: OneTable, explicit_arguments: Mapping[str, Any]
+) -> Verdict | Measurement:
+    """Check the requirements if there are any that can be checked, else measure."""
+    roles = {
+        name: value
+        for name, value in explicit_arguments.items()
+        if name not in ("policy", "adversary", "leave_out", "plain")
+    }
+    adversary = explicit_arguments.get("adversary")
+    policy = explicit_arguments.get("policy")
+    if policy is None:
+        effective_policy = Policy()
+    else:
+        effective_policy = Policy.of(policy)
+    if target.release is None and (effective_policy.promises or effective_policy.protections):
+        return check(target, **explicit_arguments)
+    knows_original = adversary_in_force(adversary, effective_policy.adversary).original is not None
+    if target.release is not None and (
+        target.release.private is not None or knows_original or effective_policy.promises
+    ):
         try:
-            return check(judged, **given)
+            return check(target, **explicit_arguments)
         except BadInput:
-            # A promise that needs what is not here is told as the manifest tells it; what the files show is measured.
-            if kept.promises:
+            # A requirement that needs unavailable data is reported as in the manifest. Facts that
+            # the files prove are measured.
+            if effective_policy.promises:
                 raise
     if policy is not None:
-        named = {role: names for role, names in kept.roles.items() if role not in ("leave_out", "plain")}
-        roles = named | roles
-        her = adversary_in_force(her, kept.adversary)
-    return measure(judged, **roles, adversary=her)
+        policy_roles = {
+            role: names
+            for role, names in effective_policy.roles.items()
+            if role not in ("leave_out", "plain")
+        }
+        roles = policy_roles | roles
+        adversary = adversary_in_force(adversary, effective_policy.adversary)
+    return measure(target, **roles, adversary=adversary)
 
 
-def _alone(judged: TableOrRelease, known: Names) -> guard.Alone | None:
-    """Who is alone with every other column of a published table known."""
-    if judged.release is None:
-        return None
-    plain = tuple(name for name in judged.release.document["roles"].get("plain", ()) if judged.table.has(name))
-    return (
-        guard.count_alone(judged.table, resolve_roles(judged.table, quasi_identifiers=known), plain) if plain else None
+def _uniqueness(
+    target: OneTable, measured: Measurement, explicit_arguments: Mapping[str, Any]
+) -> guard.uniqueness.Uniqueness:
+    """Count people who are unique by all columns, for a table that was measured and not checked."""
+    settings = measured.settings
+    table = target.table
+    policy = explicit_arguments.get("policy")
+    dropped = [
+        *as_names(explicit_arguments.get("leave_out")),
+        *table.present((Policy.of(policy).roles if policy else {}).get("leave_out")),
+    ]
+    roles = resolve_roles(
+        table,
+        quasi_identifiers=settings["quasi_identifiers"],
+        sensitive=settings["sensitive"],
+        identifier=[name for name in settings["identifier"] if name not in dropped],
+        leave_out=dropped,
+        weight=settings["weight"],
+        person=settings["person"],
+    )
+    has_hidden_person = (
+        target.release is not None
+        and target.release.document["roles"].get("person")
+        and roles.person is None
+    )
+    return guard.uniqueness.measure_uniqueness(
+        table, roles, unit="rows" if has_hidden_person else "people"
     )
 
 
-def _sealed(document: Mapping[str, Any] | None) -> dict[str, str]:
-    return {} if document is None else {name: entry["sha256"] for name, entry in document["files"].items()}
+def _manifest_hashes(document: Mapping[str, Any] | None) -> dict[str, str]:
+    if document is None:
+        return {}
+    return {name: entry["sha256"] for name, entry in document["files"].items()}
 
 
-def _hashed(table: Table) -> dict[str, str]:
+def _file_hash(table: Table) -> dict[str, str]:
     path = Path(table.source)
     if not _is_path(table.source) or not path.is_file():
         return {}

@@ -1,15 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an adversary really achieves against a release, beside what was promised."""
+"""Simulated attacks on a release: their success rates compared with the guaranteed bounds."""
 
 from divulge.attacks.anatomized import Attacks, Effort, attack_anatomized
-from divulge.attacks.attempt import Attacker, AttackResult, Attempt, Knowing
 from divulge.attacks.catalogue import ATTACKERS
-from divulge.attacks.inferring import knowing
+from divulge.attacks.context import MASS, AttackContext, People, people_of, put_together
+from divulge.attacks.deferral import attack_deferral
+from divulge.attacks.inference import knowing
 from divulge.attacks.matching import Matcher
 from divulge.attacks.noisy_linkage import AGREEING
-from divulge.attacks.stage import MASS, People, Stage, people_of, put_together
+from divulge.attacks.result import Attacker, AttackResult, Attempt, KnowledgeResult
 
 __all__ = [
-    "AGREEING", "ATTACKERS", "MASS", "AttackResult", "Attacker", "Attacks", "Attempt", "Effort", "Knowing", "Matcher", "People", "Stage",
-    "attack_anatomized", "knowing", "people_of", "put_together",
-]  # fmt: skip
+    "AGREEING",
+    "ATTACKERS",
+    "MASS",
+    "AttackContext",
+    "AttackResult",
+    "Attacker",
+    "Attacks",
+    "Attempt",
+    "Effort",
+    "KnowledgeResult",
+    "Matcher",
+    "People",
+    "attack_anatomized",
+    "attack_deferral",
+    "knowing",
+    "people_of",
+    "put_together",
+]

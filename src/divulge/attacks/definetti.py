@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The deFinetti attack on an anatomized release (Kifer 2009): learn from the whole release which values go together, then guess.
+"""The deFinetti attack on an anatomized release (Kifer 2009).
 
-A group tells which sensitive values its records have, and not who has which. Beta promises that nobody believes in a value with more than
-its share in the group: true of somebody to whom all ways of dealing out a group's values are alike. But where smokers turn up in groups
-that hold lung cancer more often than others do, the release itself teaches that smokers have it, and a group is no longer dealt out
-blindly. No promise of anatomization bounds this. How much of it she would learn about people who are not in the release a control group
-tells.
+The adversary learns correlations from the whole release and uses them to guess. A group reveals the
+sensitive values of its records, but not which record has which value. Beta bounds the posterior of
+a value by its share in the group. That bound assumes that all assignments of a group's values to
+its records are equally likely. But suppose that smokers are often in groups that contain lung
+cancer. Then the release itself teaches that smokers have it, and the assignments are no longer
+equally likely. No guarantee of anatomization bounds this attack. A control group shows how much the
+attack learns about people who are not in the release.
 
-She learns a naive Bayes model, p(value of a column | sensitive value), in rounds: each round deals the sensitive values of a group to its
-rows by the model so far (blindly at first), so that each row gets one value and each value as many rows as it has records, and then counts
-anew. Dealing is by alternate scaling of the group's matrix of likelihoods (Sinkhorn), which stands in for going through all permutations.
-Each table of quasi-identifiers is dealt by itself, for the release does not say which of their rows belong together.
+The adversary learns a naive Bayes model, p(value of a column | sensitive value), in rounds. Each
+round assigns the sensitive values of a group to its rows by the current model (uniformly at first).
+Each row gets one value, and each value gets as many rows as it has records. Then the model is
+estimated again from the assignment. The assignment is computed by alternate scaling of the group's
+matrix of likelihoods (Sinkhorn), which approximates the sum over all permutations. Each table of
+quasi-identifiers is assigned independently, because the release does not link their rows.
 """
 
 from __future__ import annotations
@@ -22,24 +26,36 @@ from itertools import pairwise
 
 import numpy as np
 
-from divulge import anatomy, arrays, values
+from divulge import anatomization, arrays
 from divulge.arrays import Floats, Ints
-from divulge.attacks.attempt import AtRisk, Attacker, Attempt, Rate
-from divulge.attacks.groups import Occurrences, TargetsInGroups, Whereabouts, no_groups, targets_of, whereabouts
-from divulge.attacks.stage import Stage
+from divulge.attacks.context import AttackContext
+from divulge.attacks.group_linkage import (
+    Occurrences,
+    PossibleGroups,
+    TargetsInGroups,
+    no_groups,
+    targets_of,
+    whereabouts,
+)
+from divulge.attacks.result import AtRisk, Attacker, Attempt, Rate
+from divulge.text import as_text
 
 ROUNDS = 3
-"""On Adult the first round gives nearly everything, the third the last point; after it the model runs after its own mistakes."""
+"""Number of rounds of learning.
+
+On Adult the first round contributes nearly all of the success, the third the last percentage point.
+Further rounds reinforce the model's own errors.
+"""
 SCALINGS = 5
 SMOOTHING = 1.0
-"""As many records as this are thought to have been seen of each sensitive value, spread evenly over the values of a column."""
+"""Pseudo-records added for each sensitive value, distributed evenly over the values of a column."""
 _CELLS = 1_000_000
-"""So many beliefs are held at a time."""
+"""Maximum number of beliefs in memory at a time."""
 
 
 @dataclass(frozen=True, eq=False)
-class _Values:
-    """The sensitive values of each group."""
+class _GroupValues:
+    """Sensitive values of each group, with their counts."""
 
     value: Ints = field(repr=False)
     count: Floats = field(repr=False)
@@ -47,256 +63,356 @@ class _Values:
     distinct: int
 
     @classmethod
-    def of(cls, tables: anatomy.CodedTables, about: str) -> _Values:
+    def of(cls, tables: anatomization.CodedTables, about: str) -> _GroupValues:
         groups = len(tables.sizes)
-        found = tables.place[about].by_group(about, groups)
-        slots = arrays.lay_out(found.group, groups)
-        return cls(found.value, found.count.astype(np.float64), slots, len(tables.domain(about)))
+        value_tally = tables.table_by_column[about].by_group(about, groups)
+        slots = arrays.lay_out(value_tally.group, groups)
+        return cls(
+            value_tally.value,
+            value_tally.count.astype(np.float64),
+            slots,
+            len(tables.domain(about)),
+        )
 
 
 @dataclass(frozen=True, eq=False)
-class Dealt:
-    """The sensitive values of some groups, dealt out to the rows of one table: one cell for each row and each value of its group."""
+class Assignment:
+    """Probabilistic assignment of the sensitive values of some groups to the rows of one table.
+
+    There is one cell for each row and each value of its group.
+    """
 
     rows: Ints = field(repr=False)
     row: Ints = field(repr=False)
-    """For each cell the place of its row in `rows`."""
+    """Position in `rows` of each cell's row."""
     slot: Ints = field(repr=False)
-    """The group's value: a place in the tally of sensitive values by group."""
+    """Position of each cell's value in the tally of sensitive values by group."""
     belief: Floats = field(repr=False)
-    """Of one record of the row; the cells of a row add up to 1."""
+    """Probability of the value for one record of the row; the cells of a row add up to 1."""
 
     @property
-    def within(self) -> Ints:
-        """For each cell its place among those of its row."""
+    def position_in_row(self) -> Ints:
+        """Position of each cell among the cells of its row."""
         return np.arange(len(self.row)) - arrays.run_starts(self.row)[self.row]
 
 
 Shares = list[Floats]
-"""What was learnt: for each column p(value of the column | sensitive value), as logarithms."""
+"""Learned model: for each column log p(value of the column | sensitive value)."""
 
 
-def deal(
-    table: anatomy.CodedTable, held: _Values, sizes: Ints, take: Callable[[Dealt], None], *, rounds: int = ROUNDS
+def assign_values(
+    table: anatomization.CodedTable,
+    group_values: _GroupValues,
+    sizes: Ints,
+    take: Callable[[Assignment], None],
+    *,
+    rounds: int = ROUNDS,
 ) -> Shares:
-    """Deal the sensitive values to the rows of a table, by what their columns turn out to say; `take` gets what the last round deals."""
+    """Assign the sensitive values to the rows of a table by a model learned in rounds.
+
+    `take` receives the assignments of the last round. Returns the model.
+    """
     shares: Shares | None = None
-    for turn in range(rounds + 1):
-        counted = [np.zeros(len(domain) * held.distinct) for domain in table.rows.domains]
-        for rows in _portions(table, held):
-            dealt = _dealt(table, held, sizes, rows, shares)
-            records = dealt.belief * table.records[rows][dealt.row]
-            for place, codes in enumerate(table.rows.codes):
-                key = codes[rows].astype(np.int64)[dealt.row] * held.distinct + held.value[dealt.slot]
-                counted[place] += np.bincount(key, records, minlength=len(counted[place]))
-            if turn == rounds:
-                take(dealt)
-        shares = [_logarithms(column.reshape(-1, held.distinct)) for column in counted]
+    for round_index in range(rounds + 1):
+        value_counts = [
+            np.zeros(len(domain) * group_values.distinct) for domain in table.rows.domains
+        ]
+        for rows in _portions(table, group_values):
+            assignment = _assign(table, group_values, sizes, rows, shares)
+            records = assignment.belief * table.records[rows][assignment.row]
+            for column_index, codes in enumerate(table.rows.codes):
+                key = (
+                    codes[rows].astype(np.int64)[assignment.row] * group_values.distinct
+                    + group_values.value[assignment.slot]
+                )
+                value_counts[column_index] += np.bincount(
+                    key, records, minlength=len(value_counts[column_index])
+                )
+            if round_index == rounds:
+                take(assignment)
+        shares = [_log_shares(column.reshape(-1, group_values.distinct)) for column in value_counts]
     return shares or []
 
 
-def _portions(table: anatomy.CodedTable, held: _Values) -> Iterator[Ints]:
-    """Rows of whole groups."""
-    order = arrays.stable_order(table.group, len(held.slots))
+def _portions(table: anatomization.CodedTable, group_values: _GroupValues) -> Iterator[Ints]:
+    """Yield portions of rows that consist of whole groups and fit into memory."""
+    order = arrays.stable_order(table.group, len(group_values.slots))
     group = table.group[order]
-    cells = np.cumsum(held.slots.sizes[group])
+    cells = np.cumsum(group_values.slots.sizes[group])
     starts = arrays.run_starts(group)
-    portion = (cells[starts] - held.slots.sizes[group[starts]]) // _CELLS
+    portion = (cells[starts] - group_values.slots.sizes[group[starts]]) // _CELLS
     yield from np.split(order, starts[np.flatnonzero(np.diff(portion)) + 1])
 
 
-def _dealt(table: anatomy.CodedTable, held: _Values, sizes: Ints, rows: Ints, shares: Shares | None) -> Dealt:
+def _assign(
+    table: anatomization.CodedTable,
+    group_values: _GroupValues,
+    sizes: Ints,
+    rows: Ints,
+    shares: Shares | None,
+) -> Assignment:
     group = table.group[rows].astype(np.int64)
-    slot, row = held.slots.gather(group)
+    slot, row = group_values.slots.gather(group)
     if shares is None:
-        return Dealt(rows, row, slot, held.count[slot] / sizes[group[row]])
-    logarithm, value = np.zeros(len(row)), held.value[slot]
+        return Assignment(rows, row, slot, group_values.count[slot] / sizes[group[row]])
+    logarithm = np.zeros(len(row))
+    value = group_values.value[slot]
     for column, codes in zip(shares, table.rows.codes, strict=True):
         logarithm += column[codes[rows][row], value]
     best = np.maximum.reduceat(logarithm, arrays.run_starts(row))
     first = int(slot.min())
-    weight, times = np.exp(logarithm - best[row]) * held.count[slot], table.records[rows].astype(np.float64)
-    belief = _scaled(weight, row, slot - first, times, held.count[first : int(slot.max()) + 1])
-    return Dealt(rows, row, slot, belief)
+    weight = np.exp(logarithm - best[row]) * group_values.count[slot]
+    records = table.records[rows].astype(np.float64)
+    belief = _sinkhorn(
+        weight, row, slot - first, records, group_values.count[first : int(slot.max()) + 1]
+    )
+    return Assignment(rows, row, slot, belief)
 
 
-def _logarithms(counted: Floats) -> Floats:
-    shares: Floats = np.log((counted + SMOOTHING / len(counted)) / (counted.sum(axis=0) + SMOOTHING))
+def _log_shares(value_counts: Floats) -> Floats:
+    shares: Floats = np.log(
+        (value_counts + SMOOTHING / len(value_counts)) / (value_counts.sum(axis=0) + SMOOTHING)
+    )
     return shares
 
 
-def _scaled(weight: Floats, row: Ints, slot: Ints, times: Floats, count: Floats) -> Floats:
-    """Each value goes to as many records as have it, each record has one value; the last holds exactly, the first nearly."""
-    belief = weight / arrays.sum_by_id(row, weight, len(times))[row]
+def _sinkhorn(weight: Floats, row: Ints, slot: Ints, records: Floats, count: Floats) -> Floats:
+    """Scale weights to probabilities of values by Sinkhorn's iteration.
+
+    The probabilities of each record add up to 1 exactly. Those of each value add up approximately
+    to the number of records that have it.
+    """
+    belief = weight / arrays.sum_by_id(row, weight, len(records))[row]
     for _ in range(SCALINGS):
-        dealt = arrays.sum_by_id(slot, belief * times[row], len(count))
-        belief *= (count / np.maximum(dealt, np.finfo(np.float64).tiny))[slot]
-        belief /= arrays.sum_by_id(row, belief, len(times))[row]
+        value_totals = arrays.sum_by_id(slot, belief * records[row], len(count))
+        belief *= (count / np.maximum(value_totals, np.finfo(np.float64).tiny))[slot]
+        belief /= arrays.sum_by_id(row, belief, len(records))[row]
     return belief
 
 
-# --- guessing ---------------------------------------------------------------------------------------------------------
+# --- guessing -------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
-class LearntGuesses:
-    """What she guesses of each target, or draws by lot among values that she believes in alike."""
+class ModelGuesses:
+    """Guesses of the learned model for each target; ties are broken at random."""
 
     success: Floats = field(repr=False)
-    """The chance that the guess is right: 0 or 1 but for ties."""
+    """Probability that the guess is right: 0 or 1 except for ties."""
     belief: Floats = field(repr=False)
-    """Her belief in her guess."""
+    """Posterior of the guessed value."""
     value: Ints = field(repr=False)
-    """The first of the values that she believes in most."""
+    """First of the likeliest values."""
     groups: Ints = field(repr=False)
-    """In how many groups the target may be."""
+    """Number of groups that the target may be in."""
 
 
-def guess(people: TargetsInGroups, knows: Sequence[str], about: str, *, rounds: int = ROUNDS) -> LearntGuesses:
-    """Learn from the release, and guess the sensitive value of each target of whom these columns are known."""
-    targets, learnt = len(people), _learn(people, knows, about, rounds)
-    made = LearntGuesses(np.zeros(targets), np.zeros(targets), np.full(targets, -1), np.zeros(targets, dtype=np.int64))
-    for where in whereabouts(learnt.known, people.tables.sizes):
-        made.groups[where.targets] = np.bincount(where.person, minlength=len(where.targets))
-        learnt.venture(where, people.tables.sizes, made)
-    learnt.by_model_alone(people, made)
-    return made
+def guess(
+    people: TargetsInGroups, knows: Sequence[str], about: str, *, rounds: int = ROUNDS
+) -> ModelGuesses:
+    """Learn a model from the release, and guess the sensitive value of each target.
+
+    The columns `knows` of the targets are known.
+    """
+    targets = len(people)
+    model = _learn_model(people, knows, about, rounds)
+    guesses = ModelGuesses(
+        np.zeros(targets),
+        np.zeros(targets),
+        np.full(targets, -1),
+        np.zeros(targets, dtype=np.int64),
+    )
+    for where in whereabouts(model.occurrences, people.tables.sizes):
+        guesses.groups[where.targets] = np.bincount(where.person, minlength=len(where.targets))
+        model.guess_targets(where, people.tables.sizes, guesses)
+    model.guess_by_model(people, guesses)
+    return guesses
 
 
 @dataclass(frozen=True, eq=False)
-class _OfTuples:
-    """Mean beliefs of the rows that are alike in what is known: for each entry of the occurrences one cell per value of its group."""
+class _TupleBeliefs:
+    """Mean beliefs of the rows with equal known values.
+
+    Each entry of the occurrences has one cell for each value of its group.
+    """
 
     start: Ints = field(repr=False)
     belief: Floats = field(repr=False)
 
     @classmethod
-    def empty(cls, found: Occurrences, held: _Values) -> _OfTuples:
-        """Without beliefs yet."""
-        lengths = held.slots.sizes[found.group(np.arange(found.entries_in_all))]
+    def empty(cls, occurrences: Occurrences, group_values: _GroupValues) -> _TupleBeliefs:
+        """Allocate cells with beliefs of 0."""
+        lengths = group_values.slots.sizes[occurrences.group(np.arange(occurrences.entry_count))]
         start = np.concatenate([[0], np.cumsum(lengths)])
         return cls(start, np.zeros(int(start[-1])))
 
-    def add(self, found: Occurrences, times: Ints, dealt: Dealt) -> None:
-        """Rows with the same tuple in a group count by their records."""
-        entry = found.entry_of_row[dealt.rows]
-        share = times[dealt.rows] / found.count(entry)
-        cell = self.start[entry[dealt.row]] + dealt.within
-        np.add.at(self.belief, cell, dealt.belief * share[dealt.row])
+    def add(self, occurrences: Occurrences, times: Ints, assignment: Assignment) -> None:
+        """Add the beliefs of rows; rows of a group with equal tuples are weighted by records."""
+        entry = occurrences.entry_of_row[assignment.rows]
+        share = times[assignment.rows] / occurrences.count(entry)
+        cell = self.start[entry[assignment.row]] + assignment.position_in_row
+        np.add.at(self.belief, cell, assignment.belief * share[assignment.row])
 
 
 @dataclass(frozen=True, eq=False)
-class _Learnt:
-    """What she learnt that bears on what she knows of the targets."""
+class _Model:
+    """Learned model, restricted to the known columns of the targets."""
 
-    held: _Values
+    group_values: _GroupValues
     truth: Ints
-    """The true value of each target, for scoring alone."""
-    known: list[Occurrences]
-    tuples: list[_OfTuples]
+    """True value of each target, used only for scoring."""
+    occurrences: list[Occurrences]
+    tuples: list[_TupleBeliefs]
     shares: Mapping[str, Floats]
 
-    def venture(self, where: Whereabouts, sizes: Ints, made: LearntGuesses) -> None:
-        """Guess for some targets: within each group that they may be in, the tables speak independently given the value."""
-        held, people = self.held, max(_CELLS // self.held.distinct, 1)
+    def guess_targets(self, where: PossibleGroups, sizes: Ints, guesses: ModelGuesses) -> None:
+        """Guess the values of some targets.
+
+        Within each group that a target may be in, the tables are independent given the value.
+        """
+        group_values = self.group_values
+        people = max(_CELLS // self.group_values.distinct, 1)
         bounds = np.searchsorted(where.person, np.arange(0, len(where.targets) + people, people))
         for first, (begin, end) in enumerate(pairwise(bounds.tolist())):
-            person, group = where.person[begin:end], where.group[begin:end]
-            slot, pair = held.slots.gather(group)
-            within = np.arange(len(slot)) - arrays.run_starts(pair)[pair]
-            share = held.count[slot] / sizes[group[pair]]
+            person = where.person[begin:end]
+            group = where.group[begin:end]
+            slot, pair = group_values.slots.gather(group)
+            position_in_row = np.arange(len(slot)) - arrays.run_starts(pair)[pair]
+            share = group_values.count[slot] / sizes[group[pair]]
             belief = share.copy()
-            for found, mean in zip(self.known, self.tuples, strict=True):
-                entry = found.entries(where.targets[person], group)
-                belief *= mean.belief[mean.start[entry[pair]] + within] / share
+            for occurrences, mean in zip(self.occurrences, self.tuples, strict=True):
+                entry = occurrences.entries(where.targets[person], group)
+                belief *= mean.belief[mean.start[entry[pair]] + position_in_row] / share
             total = arrays.sum_by_id(pair, belief, len(group))
-            # Where no value is left that all tables leave possible, the shares of the group are.
-            belief = np.where(total[pair] > 0, belief / np.where(total > 0, total, 1.0)[pair], share)
-            some = where.targets[first * people : (first + 1) * people]
-            cell = (person[pair] - first * people) * held.distinct + held.value[slot]
-            weighed = arrays.sum_by_id(cell, belief * where.weight[begin:end][pair], len(some) * held.distinct)
-            self._settle(weighed.reshape(len(some), held.distinct), some, made)
+            # If the tables together rule out all values, the shares of the group are used.
+            belief = np.where(
+                total[pair] > 0, belief / np.where(total > 0, total, 1.0)[pair], share
+            )
+            portion = where.targets[first * people : (first + 1) * people]
+            cell = (person[pair] - first * people) * group_values.distinct + group_values.value[
+                slot
+            ]
+            values_by_target = arrays.sum_by_id(
+                cell, belief * where.weight[begin:end][pair], len(portion) * group_values.distinct
+            )
+            self._record_guesses(
+                values_by_target.reshape(len(portion), group_values.distinct), portion, guesses
+            )
 
-    def by_model_alone(self, people: TargetsInGroups, made: LearntGuesses) -> None:
-        """Who fits nowhere is not in the release, or is known wrongly: of them too the model says something."""
-        total = arrays.sum_by_id(self.held.value, self.held.count, self.held.distinct)
-        absent = np.flatnonzero(made.belief == 0)
-        for some in np.array_split(absent, len(absent) * self.held.distinct // _CELLS + 1):
-            logarithm = np.tile(np.log(total / total.sum()), (len(some), 1))
+    def guess_by_model(self, people: TargetsInGroups, guesses: ModelGuesses) -> None:
+        """Guess the values of targets who match no group, by the model only.
+
+        Such targets are not in the release, or the background knowledge about them is wrong.
+        """
+        total = arrays.sum_by_id(
+            self.group_values.value, self.group_values.count, self.group_values.distinct
+        )
+        absent = np.flatnonzero(guesses.belief == 0)
+        for portion in np.array_split(
+            absent, len(absent) * self.group_values.distinct // _CELLS + 1
+        ):
+            logarithm = np.tile(np.log(total / total.sum()), (len(portion), 1))
             for name, column in self.shares.items():
-                codes = people.known[name][some]
-                seen = codes < len(column)
-                logarithm[seen] += column[codes[seen]]
+                codes = people.known_codes[name][portion]
+                is_known = codes < len(column)
+                logarithm[is_known] += column[codes[is_known]]
             belief = np.exp(logarithm - logarithm.max(axis=1, keepdims=True, initial=-np.inf))
-            self._settle(belief / belief.sum(axis=1, keepdims=True), some, made)
+            self._record_guesses(belief / belief.sum(axis=1, keepdims=True), portion, guesses)
 
-    def _settle(self, belief: Floats, targets: Ints, made: LearntGuesses) -> None:
-        """The likeliest value, or one of several by lot."""
+    def _record_guesses(self, belief: Floats, targets: Ints, guesses: ModelGuesses) -> None:
+        """Guess the likeliest value, or one of several at random, and record its success."""
         highest = belief.max(axis=1, keepdims=True)
         tied = (belief >= highest * (1 - 1e-9)) & (highest > 0)
-        own = self.truth[targets]
-        among = np.flatnonzero((highest[:, 0] > 0) & (own < belief.shape[1]))
-        right = np.zeros(len(targets))
-        right[among] = tied[among, own[among]] / tied[among].sum(axis=1)
-        made.success[targets], made.belief[targets] = right, highest[:, 0]
-        made.value[targets] = np.where(highest[:, 0] > 0, tied.argmax(axis=1), -1)
+        true_values = self.truth[targets]
+        scorable = np.flatnonzero((highest[:, 0] > 0) & (true_values < belief.shape[1]))
+        success = np.zeros(len(targets))
+        success[scorable] = tied[scorable, true_values[scorable]] / tied[scorable].sum(axis=1)
+        guesses.success[targets] = success
+        guesses.belief[targets] = highest[:, 0]
+        guesses.value[targets] = np.where(highest[:, 0] > 0, tied.argmax(axis=1), -1)
 
 
-def _learn(people: TargetsInGroups, knows: Sequence[str], about: str, rounds: int) -> _Learnt:
-    held = _Values.of(people.tables, about)
-    found = _Learnt(held, people.truth[about], [], [], {})
+def _learn_model(people: TargetsInGroups, knows: Sequence[str], about: str, rounds: int) -> _Model:
+    group_values = _GroupValues.of(people.tables, about)
+    model = _Model(group_values, people.truth[about], [], [], {})
     shares: dict[str, Floats] = {}
     for table in people.tables.tables:
-        part = [name for name in table.rows.names if name in knows]
-        if part and about not in table.rows.names:
-            known = people.occurrences(part, people.known)
-            tuples = _OfTuples.empty(known, held)
-            learnt = deal(table, held, people.tables.sizes, partial(tuples.add, known, table.records), rounds=rounds)
-            found.known.append(known)
-            found.tuples.append(tuples)
-            shares |= dict(zip(table.rows.names, learnt, strict=True))
-    return replace(found, shares={name: column for name, column in shares.items() if name in knows})
+        known_columns = [name for name in table.rows.names if name in knows]
+        if known_columns and about not in table.rows.names:
+            occurrences = people.occurrences(known_columns, people.known_codes)
+            tuples = _TupleBeliefs.empty(occurrences, group_values)
+            table_shares = assign_values(
+                table,
+                group_values,
+                people.tables.sizes,
+                partial(tuples.add, occurrences, table.records),
+                rounds=rounds,
+            )
+            model.occurrences.append(occurrences)
+            model.tuples.append(tuples)
+            shares |= dict(zip(table.rows.names, table_shares, strict=True))
+    return replace(model, shares={name: column for name, column in shares.items() if name in knows})
 
 
-# --- the attack on a stage --------------------------------------------------------------------------------------------
-_TOLD = (
-    "She learns from all groups which values go together, and guesses the likeliest value of the groups that a target may be in; of who "
-    "fits none, the likeliest by what she learnt. Beta bounds what somebody believes to whom all ways of dealing out a group's values are "
+# --- the attack on a context ----------------------------------------------------------------------
+_DESCRIPTION = (
+    "She learns from all groups which values go together, and guesses the likeliest value of the "
+    "groups that a target may be in; of who "
+    "fits none, the likeliest by what she learnt. Beta bounds what somebody believes to whom all "
+    "ways of dealing out a group's values are "
     "alike; it does not bound this."
 )
-_SHOWN = 5
+_MAX_SHOWN = 5
 
 
-def _definetti(stage: Stage) -> Iterator[Attempt]:
-    people, controls = targets_of(stage)
-    for about in stage.guessed:
-        made, truth = guess(people, stage.knows, about), people.truth[about]
-        total = np.bincount(people.tables.place[about].rows.column(about), people.tables.place[about].times)
+def _definetti(context: AttackContext) -> Iterator[Attempt]:
+    people, controls = targets_of(context)
+    for about in context.guessed:
+        guesses = guess(people, context.knows, about)
+        truth = people.truth[about]
+        value_counts = np.bincount(
+            people.tables.table_by_column[about].rows.column(about),
+            people.tables.table_by_column[about].times,
+        )
         control = None
         if controls is not None:
-            control = Rate(float(guess(controls, stage.knows, about).success.sum()), len(controls))
+            control = Rate(
+                float(guess(controls, context.knows, about).success.sum()), len(controls)
+            )
         yield Attempt(
             name="definetti",
             aim="inference",
             about=about,
-            knows=stage.knows,
+            knows=context.knows,
             targets=len(people),
             guesses=len(people),
-            successes=float(made.success.sum()),
-            random=1 / len(total),
-            prior=float((truth == total.argmax()).mean()),
+            successes=float(guesses.success.sum()),
+            random=1 / len(value_counts),
+            prior=float((truth == value_counts.argmax()).mean()),
             control=control,
-            most_at_risk=tuple(_surest(stage, made, people.tables.domain(about).labels)),
-            told=_TOLD,
+            most_at_risk=tuple(
+                _most_confident(context, guesses, people.tables.domain(about).labels)
+            ),
+            told=_DESCRIPTION,
         )
 
 
-def _surest(stage: Stage, made: LearntGuesses, labels: Sequence[object]) -> Iterator[AtRisk]:
-    """The targets of whom she is surest."""
-    order = np.lexsort((np.arange(len(made.belief)), -made.belief))[:_SHOWN]
+def _most_confident(
+    context: AttackContext, guesses: ModelGuesses, labels: Sequence[object]
+) -> Iterator[AtRisk]:
+    """Yield the targets with the highest confidence of the guess."""
+    order = np.lexsort((np.arange(len(guesses.belief)), -guesses.belief))[:_MAX_SHOWN]
     for person in order.tolist():
-        known = {name: stage.targets.known.column(name)[person].as_py() for name in stage.knows}
-        told = values.as_text(labels[int(made.value[person])])
+        known_values = {
+            name: context.targets.known_values.column(name)[person].as_py()
+            for name in context.knows
+        }
+        likely_value = as_text(labels[int(guesses.value[person])])
         yield AtRisk(
-            known, 1, float(made.groups[person]), told, float(made.belief[person]), float(made.success[person])
+            known_values,
+            1,
+            float(guesses.groups[person]),
+            likely_value,
+            float(guesses.belief[person]),
+            float(guesses.success[person]),
         )
 
 

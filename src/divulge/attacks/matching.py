@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which rows of a release fit what is known of people, by joins on the engine.
+"""Matching of people with the rows of a release, by joins on the engine.
 
-The release is counted once into cells: distinct combinations of labels and sensitive values, each with its records. Column by column
-distinct labels are held against distinct known values (answers/meaning.py). People of whom the same is known are one tuple. Tuples meet
-cells one column after the other, and after each column only beginnings stay that occur in the release: what is between is never more than
-the beginnings that really fit, however many labels overlap.
+The release is counted once into cells: distinct combinations of labels and sensitive values, each
+with its number of records. Distinct labels are matched with distinct known values, column by column
+(queries/label_matching.py). People with equal known values are one tuple. Tuples are joined with
+cells one column after the other. After each column, only prefixes of labels are kept that occur in
+the release. So an intermediate result has only prefixes that match, even if many labels overlap.
 """
 
 from __future__ import annotations
@@ -15,22 +16,25 @@ from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from divulge import answers, arrays
+from divulge import arrays, queries
 from divulge.arrays import Floats, Ints
-from divulge.engines import Held
-from divulge.table import Table, table_of
+from divulge.counting import encode
+from divulge.engines import StoredRows
+from divulge.sources import Table, table_of
 
-_LARGEST = 2**62
+_LARGEST_KEY = 2**62
 
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """Of each tuple how many fitting records have each value of a column: three arrays of the same length, by tuple."""
+    """Counts of the values of a column among the records that match each tuple.
 
-    values: tuple[answers.Text, ...]
-    """What the numbers stand for."""
+    Three arrays of equal length, sorted by tuple.
+    """
+
+    values: tuple[queries.Text, ...]
+    """Text of each code in `value`."""
     tuple_: Ints
     value: Ints
     records: Floats
@@ -38,28 +42,28 @@ class Shares:
 
 @dataclass(frozen=True, eq=False)
 class Matches:
-    """What fits each tuple, that is all people of whom the same is known."""
+    """Matching records of each tuple; a tuple is all people with equal known values."""
 
     of_person: Ints
-    """The tuple of each person."""
+    """Tuple of each person."""
     first: Ints
-    """A person of each tuple."""
+    """Position of one person of each tuple."""
     rows: Floats
-    """How many records of the release fit it."""
+    """Number of records of the release that match each tuple."""
     classes: Ints
-    """How many combinations of labels these have in the columns that are known."""
+    """Number of combinations of labels that these records have in the known columns."""
     shares: Mapping[str, Shares] = field(default_factory=dict)
-    pairs: Held | None = field(default=None, repr=False)
-    """Each tuple (id) with each combination of labels (p) that fits it."""
+    pairs: StoredRows | None = field(default=None, repr=False)
+    """Pairs of a tuple (id) and a combination of labels (p) that matches it."""
 
     @cached_property
     def people(self) -> Ints:
-        """How many people each tuple stands for."""
+        """Number of people in each tuple."""
         return np.bincount(self.of_person, minlength=len(self.rows)).astype(np.int64)
 
 
 class Matcher:
-    """A release that was counted once, to be matched against people as often as needed."""
+    """Release that is counted once and matched with people any number of times."""
 
     def __init__(
         self,
@@ -68,193 +72,289 @@ class Matcher:
         about: Sequence[str],
         *,
         mass: str | None = None,
-        meanings: Mapping[str, answers.Meanings] | None = None,
-        suppression: Mapping[answers.Text, str] | None = None,
+        meanings: Mapping[str, queries.Meanings] | None = None,
+        suppression: Mapping[queries.Text, str] | None = None,
     ) -> None:
-        """By the columns that may be known and those that are guessed; the release is counted when somebody is matched first."""
-        self.engine, self.release = release.engine, release
-        self.columns, self.about = tuple(columns), tuple(about)
-        self._meanings, self._suppression, self._mass = dict(meanings or {}), dict(suppression or {}), mass
+        """Prepare matching by `columns`, which may be known, and guesses of `about`.
+
+        The release is counted at the first match.
+        """
+        self.engine = release.engine
+        self.release = release
+        self.columns = tuple(columns)
+        self.about = tuple(about)
+        self._meanings = dict(meanings or {})
+        self._suppression = dict(suppression or {})
+        self._mass = mass
         self._people: list[Table] = []
-        self._fitting_values: dict[tuple[str, tuple[answers.Text, ...], bool], answers.Fits] = {}
+        self._fitting_values: dict[tuple[str, tuple[queries.Text, ...], bool], queries.Fits] = {}
         self._totals: dict[str, Floats] = {}
-        self._plain: dict[str, frozenset[answers.Text]] = {}
+        self._plain: dict[str, frozenset[queries.Text]] = {}
         self.unread: dict[str, tuple[str, ...]] = {}
-        """Labels that nobody could read, by column."""
-        self._named = tuple(dict.fromkeys((*columns, *about)))
-        self._place = {name: f"c{place}" for place, name in enumerate(self._named)}
+        """Labels of unknown meaning, by column."""
+        self._column_names = tuple(dict.fromkeys((*columns, *about)))
+        self._code_column = {name: f"c{index}" for index, name in enumerate(self._column_names)}
 
     @cached_property
-    def _held(self) -> Held:
-        return _counted(self.release, self._named, self._mass)
+    def _stored_combinations(self) -> StoredRows:
+        return _count_combinations(self.release, self._column_names, self._mass)
 
     @cached_property
     def _numbers(self) -> dict[str, Numbered]:
-        return {name: Numbered.of(self._held, place) for place, name in enumerate(self._named)}
+        return {
+            name: Numbered.of(self._stored_combinations, index)
+            for index, name in enumerate(self._column_names)
+        }
 
     @cached_property
-    def _coded(self) -> Held:
-        return _coded(self._held, [self._numbers[name] for name in self._named])
+    def _coded(self) -> StoredRows:
+        return _coded(
+            self._stored_combinations, [self._numbers[name] for name in self._column_names]
+        )
 
     @classmethod
     def of_predicates(cls, other: Matcher, predicates: pa.Table) -> Matcher:
-        """Combinations of labels in place of the release, which are read as the release is."""
+        """Build a matcher of combinations of labels, which are read as those of the release are."""
         table = table_of(other.engine, other.engine.lend(predicates), source="predicates")
-        made = cls(table, predicates.column_names, (), meanings=other._meanings, suppression=other._suppression)
-        made._plain, made._people = other._plain, other._people
-        return made
+        matcher = cls(
+            table,
+            predicates.column_names,
+            (),
+            meanings=other._meanings,
+            suppression=other._suppression,
+        )
+        matcher._plain = other._plain
+        matcher._people = other._people
+        return matcher
 
-    def labels(self, column: str) -> tuple[answers.Text, ...]:
-        """The distinct labels, or values, of a column of the release."""
+    def labels(self, column: str) -> tuple[queries.Text, ...]:
+        """Distinct labels, or values, of a column of the release."""
         return self._numbers[column].texts
 
     @property
     def reading(self) -> dict[str, str]:
-        """Where she takes the meaning of each column's labels from."""
-        return {name: self._meanings.get(name, answers.Meanings()).origin for name in self.columns}
+        """Source of the meaning of each column's labels."""
+        return {name: self._meanings.get(name, queries.Meanings()).origin for name in self.columns}
 
     @cached_property
     def records(self) -> float:
-        """How many records the release has."""
+        """Number of records of the release."""
         return float(
-            self.engine.query(f"SELECT SUM(n) AS n FROM {self._coded.relation} AS c").column("n")[0].as_py() or 0
+            self.engine.query(f"SELECT SUM(n) AS n FROM {self._coded.relation} AS c")
+            .column("n")[0]
+            .as_py()
+            or 0
         )
 
     def totals(self, column: str) -> Floats:
-        """The records of each value of a column, in the order of `labels`."""
+        """Count the records of each value of a column, in the order of `labels`."""
         if column not in self._totals:
-            sql = f"SELECT {self._place[column]} AS v, SUM(n) AS n FROM {self._coded.relation} AS c GROUP BY 1"
-            found, sums = self.engine.query(sql), np.zeros(len(self.labels(column)))
-            sums[found["v"].to_numpy()] = found["n"].to_numpy()
+            sql = f"""
+                SELECT {self._code_column[column]} AS v, SUM(n) AS n
+                FROM {self._coded.relation} AS c
+                GROUP BY 1
+            """
+            value_counts = self.engine.query(sql)
+            sums = np.zeros(len(self.labels(column)))
+            sums[value_counts["v"].to_numpy()] = value_counts["n"].to_numpy()
             self._totals[column] = sums
         return self._totals[column]
 
     def knowing_values(self, tables: Iterable[Table]) -> None:
-        """Take note of values that the columns have in tables of people: a label like them stands for itself."""
+        """Register tables of people; a label that equals one of their values represents itself."""
         self._people += tables
         self._plain.clear()
 
-    def _values(self, column: str) -> frozenset[answers.Text]:
+    def _values(self, column: str) -> frozenset[queries.Text]:
         if column not in self._plain:
-            found: set[answers.Text] = set()
+            texts: set[queries.Text] = set()
             for table in self._people:
                 if table.has(column):
                     cell = table.engine.cast(table.engine.quote(column), "VARCHAR")
                     sql = f"SELECT DISTINCT {cell} AS v FROM {table.relation}"
-                    found.update(table.engine.query(sql)["v"].to_pylist())
-            self._plain[column] = frozenset(found)
+                    texts.update(table.engine.query(sql)["v"].to_pylist())
+            self._plain[column] = frozenset(texts)
         return self._plain[column]
 
-    # --- people -------------------------------------------------------------------------------------------------------
+    # --- people -----------------------------------------------------------------------------------
     def match(
         self,
-        known: pa.Table,
+        known_table: pa.Table,
         knows: Sequence[str],
         *,
         numbers: Mapping[str, bool] | None = None,
-        beside: pa.Table | None = None,
+        second_table: pa.Table | None = None,
     ) -> Matches:
-        """What fits each of these people, by some of what is known of them; with `beside`, what fits both this and that."""
-        columns = [self._column(name, known, beside, is_number=(numbers or {}).get(name, False)) for name in knows]
-        codes, radices = [own for own, _, _ in columns], [width for _, width, _ in columns]
-        of_person, first = _tuples(codes, radices, known.num_rows)
-        lent = {"id": np.arange(len(first))} | {f"v{place}": own[first] for place, own in enumerate(codes)}
-        people, fitting = self.engine.lend(pa.table(lent)), [fits for _, _, fits in columns]
-        matched = self.engine.hold(self._joined(people, knows, fitting, carried="id"))
-        rows, classes = self._fitting(matched, knows, len(first))
+        """Find the records that match each of these people in the columns `knows`.
+
+        With `second_table`, find the records that match both tables of values.
+        """
+        columns = [
+            self._column(
+                name, known_table, second_table, is_number=(numbers or {}).get(name, False)
+            )
+            for name in knows
+        ]
+        codes = [column_codes for column_codes, _, _ in columns]
+        radices = [width for _, width, _ in columns]
+        of_person, first = _tuples(codes, radices, known_table.num_rows)
+        tuple_columns = {"id": np.arange(len(first))} | {
+            f"v{column_index}": column_codes[first]
+            for column_index, column_codes in enumerate(codes)
+        }
+        people = self.engine.lend(pa.table(tuple_columns))
+        fitting = [fits for _, _, fits in columns]
+        matched = self.engine.hold(self._match_sql(people, knows, fitting, carried_column="id"))
+        rows, classes = self._matching_rows(matched, knows, len(first))
         return Matches(of_person, first, rows, classes, self._shares(matched, knows), matched)
 
     def _column(
-        self, name: str, known: pa.Table, beside: pa.Table | None, *, is_number: bool
-    ) -> tuple[Ints, int, answers.Fits]:
-        """The number of what is known of each person in a column, how many numbers there are, and what fits each."""
-        codes, texts = _dictionary(known[name])
+        self, name: str, known_table: pa.Table, second_table: pa.Table | None, *, is_number: bool
+    ) -> tuple[Ints, int, queries.Fits]:
+        """Encode the known values of a column; return codes, their number and matching labels."""
+        known_values = encode(known_table[name], name=name, kind="text", is_sorted=False)
+        codes = known_values.int64_codes
+        texts = known_values.domain.labels
         fitting = self._fits(name, texts, is_number=is_number)
-        if beside is None:
+        if second_table is None:
             return codes, len(texts), fitting
-        others, other_texts = _dictionary(beside[name])
-        both, numbered = np.unique(codes * len(other_texts) + others, return_inverse=True)
-        also = self._fits(name, other_texts, is_number=is_number)
-        return numbered.astype(np.int64), len(both), _fitting_both(fitting, also, *np.divmod(both, len(other_texts)))
+        second = encode(second_table[name], name=name, kind="text", is_sorted=False)
+        other_texts = second.domain.labels
+        pair_codes = codes * len(other_texts) + second.int64_codes
+        both, numbered = np.unique(pair_codes, return_inverse=True)
+        second_fits = self._fits(name, other_texts, is_number=is_number)
+        return (
+            numbered.astype(np.int64),
+            len(both),
+            _intersect_fits(fitting, second_fits, *np.divmod(both, len(other_texts))),
+        )
 
     def own_rows(
-        self, known: pa.Table, knows: Sequence[str], key: str, whose: pa.ChunkedArray, *, numbers: Mapping[str, bool]
+        self,
+        known_table: pa.Table,
+        knows: Sequence[str],
+        key: str,
+        person_keys: pa.ChunkedArray,
+        *,
+        numbers: Mapping[str, bool],
     ) -> Floats:
-        """How many rows that fit each of these people are their own, by a column of the release that says whose a row is."""
-        # Of numbers, those that are nearly the same come along, and are told apart below.
-        kind, texts = ("DOUBLE", whose.cast(pa.float64())) if numbers[key] else ("VARCHAR", whose)
-        cell, lent = self.engine.cast(self.engine.quote(key), kind), self.engine.lend(pa.table({"i": texts}))
-        named = tuple(dict.fromkeys((*knows, key)))
-        rows = f"SELECT {', '.join(map(self.engine.quote, named))} FROM {self.release.relation}"
-        theirs = table_of(self.engine, f"({rows} WHERE {cell} IN (SELECT i FROM {lent} AS w))", source="own rows")
-        some = Matcher(theirs, named, (), meanings=self._meanings, suppression=self._suppression)
-        some._people = self._people
-        some._plain = {name: self._values(name) for name in knows} | {key: frozenset(whose.to_pylist())}
-        known = pa.table({name: known[name] for name in knows} | {key: whose})
-        matches = some.match(known, named, numbers=numbers)
+        """Count the matching rows of each person that are their own, by a key of the release.
+
+        `person_keys` is the key of each person.
+        """
+        # The filter also lets nearly equal numbers pass; the match below separates them.
+        if numbers[key]:
+            kind = "DOUBLE"
+            texts = person_keys.cast(pa.float64())
+        else:
+            kind = "VARCHAR"
+            texts = person_keys
+        cell = self.engine.cast(self.engine.quote(key), kind)
+        key_relation = self.engine.lend(pa.table({"i": texts}))
+        column_names = tuple(dict.fromkeys((*knows, key)))
+        rows = (
+            f"SELECT {', '.join(map(self.engine.quote, column_names))} FROM {self.release.relation}"
+        )
+        own_rows_table = table_of(
+            self.engine,
+            f"({rows} WHERE {cell} IN (SELECT i FROM {key_relation} AS w))",
+            source="own rows",
+        )
+        matcher = Matcher(
+            own_rows_table, column_names, (), meanings=self._meanings, suppression=self._suppression
+        )
+        matcher._people = self._people
+        matcher._plain = {name: self._values(name) for name in knows} | {
+            key: frozenset(person_keys.to_pylist())
+        }
+        known_table = pa.table({name: known_table[name] for name in knows} | {key: person_keys})
+        matches = matcher.match(known_table, column_names, numbers=numbers)
         return matches.rows[matches.of_person]
 
     def published(self, matches: Matches, people: Table, knows: Sequence[str]) -> Floats:
-        """The highest share of each tuple's people that can be in the release: of N who fit one class of n rows and nothing else, n / N.
+        """Compute the highest share of each tuple's people that can be in the release.
 
-        Whoever fits several classes may be in any of them, and counts as published.
+        If N people match one class of n rows and no other class, it is n / N. A person who matches
+        several classes may be in any of them, and counts as published.
         """
         share = np.ones(len(matches.rows))
         if matches.pairs is None:
             return share
-        listed, matched = self._met(people, knows, carried="id")
-        alone = "SELECT id, MIN(p) AS p FROM {} AS m GROUP BY id HAVING COUNT(*) = 1"
+        listed, matched = self._match_counted(people, knows, carried_column="id")
+        singles_sql = "SELECT id, MIN(p) AS p FROM {} AS m GROUP BY id HAVING COUNT(*) = 1"
         crowd = (
-            f"SELECT a.p AS p, SUM(r.n) AS people FROM ({alone.format(matched.relation)}) AS a "
+            f"SELECT a.p AS p, SUM(r.n) AS people FROM ({singles_sql.format(matched.relation)}) "
+            "AS a "
             f"JOIN {listed.relation} AS r ON r.id = a.id GROUP BY a.p"
         )
         sql = (
-            f"SELECT t.id AS id, c.n AS n, f.people AS people FROM ({alone.format(matches.pairs.relation)}) AS t "
+            "SELECT t.id AS id, c.n AS n, f.people AS people FROM "
+            f"({singles_sql.format(matches.pairs.relation)}) AS t "
             f"JOIN ({crowd}) AS f ON f.p = t.p JOIN ({self._classes(knows)}) AS c ON c.p = t.p"
         )
-        found = self.engine.query(sql)
-        n, everybody = (found[name].to_numpy().astype(np.float64) for name in ("n", "people"))
-        share[found["id"].to_numpy()] = np.minimum(n / everybody, 1.0)
+        matching_classes = self.engine.query(sql)
+        n, people_counts = (
+            matching_classes[name].to_numpy().astype(np.float64) for name in ("n", "people")
+        )
+        share[matching_classes["id"].to_numpy()] = np.minimum(n / people_counts, 1.0)
         return share
 
-    def crowds(self, people: Table, knows: Sequence[str], *, count: str | None = None) -> tuple[Floats, Floats]:
-        """For each class of the release, by what may be known, its records and how many of these people fit it."""
-        _, matched = self._met(people, knows, count=count, carried="n")
+    def crowds(
+        self, people: Table, knows: Sequence[str], *, count: str | None = None
+    ) -> tuple[Floats, Floats]:
+        """Count the records, and the matching people, of each class of the release."""
+        _, matched = self._match_counted(people, knows, count=count, carried_column="n")
         sql = (
-            f"SELECT c.n AS records, COALESCE(m.people, 0) AS people FROM ({self._classes(knows)}) AS c "
-            f"LEFT JOIN (SELECT p, SUM(n) AS people FROM {matched.relation} AS one GROUP BY p) AS m ON m.p = c.p"
+            "SELECT c.n AS records, COALESCE(m.people, 0) AS people FROM "
+            f"({self._classes(knows)}) AS c "
+            f"LEFT JOIN (SELECT p, SUM(n) AS people FROM {matched.relation} AS one GROUP BY p) "
+            "AS m ON m.p = c.p"
         )
-        found = self.engine.query(sql)
-        return found["records"].to_numpy().astype(np.float64), found["people"].to_numpy().astype(np.float64)
+        class_sizes = self.engine.query(sql)
+        return class_sizes["records"].to_numpy().astype(np.float64), class_sizes[
+            "people"
+        ].to_numpy().astype(np.float64)
 
-    def _met(self, people: Table, knows: Sequence[str], *, carried: str, count: str | None = None) -> tuple[Held, Held]:
-        """All these people, counted (n) by what is known of them (id), and what fits them: pairs of `carried` and labels p."""
-        held = _counted(people, knows, count)
-        if not self.engine.sees(held):
-            held = self.engine.hold(f"SELECT * FROM {self.engine.lend(held.table())} AS lent")
-        numbered = [Numbered.of(held, place) for place in range(len(knows))]
-        coded = _coded(held, numbered)
-        places = ", ".join(f"c{place} AS v{place}" for place in range(len(knows)))
-        key = " || '.' || ".join(f"CAST(c{place} AS VARCHAR(60))" for place in range(len(knows)))
+    def _match_counted(
+        self, people: Table, knows: Sequence[str], *, carried_column: str, count: str | None = None
+    ) -> tuple[StoredRows, StoredRows]:
+        """Count these people by their known values, and match them with the release.
+
+        Returns the counts (n) by tuple (id), and the matching pairs of `carried_column` and labels
+        (p).
+        """
+        stored_people = _count_combinations(people, knows, count)
+        if not self.engine.sees(stored_people):
+            stored_people = self.engine.hold(
+                f"SELECT * FROM {self.engine.lend(stored_people.table())} AS lent"
+            )
+        numbered = [Numbered.of(stored_people, index) for index in range(len(knows))]
+        coded = _coded(stored_people, numbered)
+        places = ", ".join(f"c{index} AS v{index}" for index in range(len(knows)))
+        key = " || '.' || ".join(f"CAST(c{index} AS VARCHAR(60))" for index in range(len(knows)))
         listed = self.engine.hold(f"SELECT {key} AS id, n, {places} FROM {coded.relation} AS c")
         fitting = [
             self._fits(name, column.texts, is_number=self._is_number(name, people))
             for name, column in zip(knows, numbered, strict=True)
         ]
-        return listed, self.engine.hold(self._joined(listed.relation, knows, fitting, carried=carried))
+        return listed, self.engine.hold(
+            self._match_sql(listed.relation, knows, fitting, carried_column=carried_column)
+        )
 
     def _is_number(self, column: str, people: Table) -> bool:
-        return self.release.column(column).kind == "number" and people.column(column).kind == "number"
+        return (
+            self.release.column(column).kind == "number" and people.column(column).kind == "number"
+        )
 
-    def _fits(self, column: str, texts: Sequence[answers.Text], *, is_number: bool) -> answers.Fits:
-        """Read once for the same values, however many sets of columns they are known with."""
+    def _fits(self, column: str, texts: Sequence[queries.Text], *, is_number: bool) -> queries.Fits:
+        """Match the labels of a column with values; cached for all sets of known columns."""
         key = (column, tuple(texts), is_number)
         if key not in self._fitting_values:
             self._fitting_values[key] = self._read(column, texts, is_number=is_number)
         return self._fitting_values[key]
 
-    def _read(self, column: str, texts: Sequence[answers.Text], *, is_number: bool) -> answers.Fits:
-        found = answers.fits(
+    def _read(self, column: str, texts: Sequence[queries.Text], *, is_number: bool) -> queries.Fits:
+        label_fits = queries.fits(
             self.labels(column),
             texts,
             plain=self._values(column),
@@ -262,13 +362,13 @@ class Matcher:
             numbers=is_number,
             suppression=self._suppression,
         )
-        if found.unread:
-            self.unread[column] = found.unread
-        return found
+        if label_fits.unread:
+            self.unread[column] = label_fits.unread
+        return label_fits
 
-    # --- statements ---------------------------------------------------------------------------------------------------
+    # --- statements -------------------------------------------------------------------------------
     def _key(self, columns: Sequence[str], cells: Sequence[str]) -> str:
-        """SQL for one number, or one text where numbers would not do, that stands for a combination of labels."""
+        """Write SQL for the key of a combination of labels: an integer, or a text on overflow."""
         if self._in_numbers(columns):
             key = cells[0]
             for name, cell in zip(columns[1:], cells[1:], strict=True):
@@ -277,116 +377,180 @@ class Matcher:
         return " || '.' || ".join(f"CAST({cell} AS VARCHAR(60))" for cell in cells)
 
     def _in_numbers(self, columns: Sequence[str]) -> bool:
-        return float(np.prod([float(max(len(self.labels(name)), 1)) for name in columns])) < _LARGEST
+        return (
+            float(np.prod([float(max(len(self.labels(name)), 1)) for name in columns]))
+            < _LARGEST_KEY
+        )
 
     def _classes(self, knows: Sequence[str], value: str | None = None) -> str:
-        """SQL for each combination p of labels of these columns its records n, by the value of a column if one is named."""
-        key = self._key(knows, [self._place[name] for name in knows])
-        more = f", {self._place[value]} AS s" if value else ""
-        by = "1, 2" if value else "1"
-        return f"SELECT {key} AS p{more}, SUM(n) AS n FROM {self._coded.relation} AS cells GROUP BY {by}"
+        """Write SQL that counts the records n of each combination p of labels of these columns.
 
-    def _joined(self, people: str, knows: Sequence[str], fitting: Sequence[answers.Fits], *, carried: str) -> str:
-        """SQL for each pair of a tuple and a combination p of labels that fit; `p` follows the order of `knows`."""
-        lent = [self.engine.lend(pa.table({"v": found.value, "k": found.label})) for found in fitting]
-        # Columns in which few labels fit a value come first: they leave the fewest beginnings.
-        order = np.argsort([len(f.label) / max(len(np.unique(f.value)), 1) for f in fitting], kind="stable").tolist()
+        With `value`, they are also counted by the values of that column.
+        """
+        key = self._key(knows, [self._code_column[name] for name in knows])
+        if value:
+            more = f", {self._code_column[value]} AS s"
+        else:
+            more = ""
+        if value:
+            group_columns = "1, 2"
+        else:
+            group_columns = "1"
+        return (
+            f"SELECT {key} AS p{more}, SUM(n) AS n FROM {self._coded.relation} AS cells "
+            "GROUP BY "
+            f"{group_columns}"
+        )
+
+    def _match_sql(
+        self,
+        people: str,
+        knows: Sequence[str],
+        fitting: Sequence[queries.Fits],
+        *,
+        carried_column: str,
+    ) -> str:
+        """Write SQL for all matching pairs of a tuple and a combination p of labels.
+
+        The labels in `p` have the order of `knows`.
+        """
+        fit_relations = [
+            self.engine.lend(pa.table({"v": fitting_rows.value, "k": fitting_rows.label}))
+            for fitting_rows in fitting
+        ]
+        # Columns in which few labels match a value come first: they leave the fewest prefixes.
+        order = np.argsort(
+            [len(fit.label) / max(len(np.unique(fit.value)), 1) for fit in fitting], kind="stable"
+        ).tolist()
         steps: list[str] = []
-        for step, place in enumerate(order):
-            left = "".join(f", t.v{other}" for other in order[step + 1 :])
-            done = "".join(f", t.k{other}" for other in order[:step])
-            source = f"m{step - 1}" if step else people
-            found = f"SELECT t.{carried}{left}{done}, f.k AS k{place} FROM {source} AS t JOIN {lent[place]} AS f ON f.v = t.v{place}"
-            begun = [knows[other] for other in order[: step + 1]]
-            key = self._key(begun, [f"x.k{other}" for other in order[: step + 1]])
-            occurring = self._key(begun, [self._place[name] for name in begun])
-            steps.append(
-                f"m{step} AS (SELECT x.* FROM ({found}) AS x JOIN "
-                f"(SELECT DISTINCT {occurring} AS p FROM {self._coded.relation} AS cells) AS o ON o.p = {key})"
+        for step, column_index in enumerate(order):
+            remaining_columns = "".join(f", t.v{other}" for other in order[step + 1 :])
+            matched_columns = "".join(f", t.k{other}" for other in order[:step])
+            if step:
+                source = f"m{step - 1}"
+            else:
+                source = people
+            fitting_rows = (
+                f"SELECT t.{carried_column}{remaining_columns}{matched_columns}, "
+                f"f.k AS k{column_index} FROM {source} AS t "
+                f"JOIN {fit_relations[column_index]} AS f ON f.v = t.v{column_index}"
             )
-        last = self._key(knows, [f"k{place}" for place in range(len(knows))])
-        return f"WITH {', '.join(steps)} SELECT {carried}, {last} AS p FROM m{len(order) - 1}"
+            prefix_columns = [knows[other] for other in order[: step + 1]]
+            key = self._key(prefix_columns, [f"x.k{other}" for other in order[: step + 1]])
+            occurring_key = self._key(
+                prefix_columns, [self._code_column[name] for name in prefix_columns]
+            )
+            steps.append(
+                f"m{step} AS (SELECT x.* FROM ({fitting_rows}) AS x JOIN "
+                f"(SELECT DISTINCT {occurring_key} AS p FROM {self._coded.relation} AS cells) AS o "
+                f"ON o.p = {key})"
+            )
+        key_of_labels = self._key(knows, [f"k{column_index}" for column_index in range(len(knows))])
+        return (
+            f"WITH {', '.join(steps)} "
+            f"SELECT {carried_column}, {key_of_labels} AS p FROM m{len(order) - 1}"
+        )
 
-    def _fitting(self, matched: Held, knows: Sequence[str], tuples: int) -> tuple[Floats, Ints]:
+    def _matching_rows(
+        self, matched: StoredRows, knows: Sequence[str], tuples: int
+    ) -> tuple[Floats, Ints]:
         sql = (
             f"SELECT m.id AS id, COUNT(*) AS classes, SUM(c.n) AS n FROM {matched.relation} AS m "
             f"JOIN ({self._classes(knows)}) AS c ON c.p = m.p GROUP BY m.id"
         )
-        found = self.engine.query(sql)
-        rows, classes, ids = np.zeros(tuples), np.zeros(tuples, dtype=np.int64), found["id"].to_numpy()
-        rows[ids], classes[ids] = found["n"].to_numpy(), found["classes"].to_numpy()
+        tuple_counts = self.engine.query(sql)
+        rows = np.zeros(tuples)
+        classes = np.zeros(tuples, dtype=np.int64)
+        ids = tuple_counts["id"].to_numpy()
+        rows[ids] = tuple_counts["n"].to_numpy()
+        classes[ids] = tuple_counts["classes"].to_numpy()
         return rows, classes
 
-    def _shares(self, matched: Held, knows: Sequence[str]) -> dict[str, Shares]:
+    def _shares(self, matched: StoredRows, knows: Sequence[str]) -> dict[str, Shares]:
         shares = {}
         for name in self.about:
             sql = (
                 f"SELECT m.id AS id, c.s AS s, SUM(c.n) AS n FROM {matched.relation} AS m "
                 f"JOIN ({self._classes(knows, name)}) AS c ON c.p = m.p GROUP BY m.id, c.s"
             )
-            found = self.engine.query(sql)
-            ids, values = found["id"].to_numpy(), found["s"].to_numpy()
+            value_counts = self.engine.query(sql)
+            ids = value_counts["id"].to_numpy()
+            values = value_counts["s"].to_numpy()
             order = np.lexsort((values, ids))
-            records = found["n"].to_numpy().astype(np.float64)[order]
+            records = value_counts["n"].to_numpy().astype(np.float64)[order]
             shares[name] = Shares(self.labels(name), ids[order], values[order], records)
         return shares
 
 
 @dataclass(frozen=True, eq=False)
 class Numbered:
-    """The distinct texts of a column, and the relation that numbers them."""
+    """Distinct texts of a column, and the relation that maps them to codes."""
 
-    texts: tuple[answers.Text, ...]
+    texts: tuple[queries.Text, ...]
     relation: str
 
     @classmethod
-    def of(cls, held: Held, place: int) -> Numbered:
+    def of(cls, stored_rows: StoredRows, index: int) -> Numbered:
         """Number the distinct texts of a column of counted rows."""
-        found = held.engine.query(f"SELECT DISTINCT c{place} AS t FROM {held.relation} AS held ORDER BY t")["t"]
-        texts = tuple(None if text == "-" else text[1:] for text in found.to_pylist())
-        numbers = pa.table({"t": found.combine_chunks(), "c": np.arange(len(texts))})
-        return cls(texts, held.engine.lend(numbers))
+        distinct_texts = stored_rows.engine.query(
+            f"SELECT DISTINCT c{index} AS t FROM {stored_rows.relation} AS held ORDER BY t"
+        )["t"]
+        texts = tuple(None if text == "-" else text[1:] for text in distinct_texts.to_pylist())
+        numbers = pa.table({"t": distinct_texts.combine_chunks(), "c": np.arange(len(texts))})
+        return cls(texts, stored_rows.engine.lend(numbers))
 
 
-def _counted(table: Table, columns: Sequence[str], mass: str | None) -> Held:
-    """The records n of each combination of texts c0, c1, ...; a text has = before it and null is -, so that all are joined alike."""
+def _count_combinations(table: Table, columns: Sequence[str], mass: str | None) -> StoredRows:
+    """Count the records n of each combination of texts c0, c1, ....
+
+    A text is prefixed with = and null is -, so that nulls can be joined like texts.
+    """
     engine = table.engine
     cells = [engine.cast(engine.quote(name), "VARCHAR") for name in columns]
-    texts = ", ".join(f"COALESCE('=' || {cell}, '-') AS c{place}" for place, cell in enumerate(cells))
-    weight = "1" if mass is None else engine.cast(engine.quote(mass), "DOUBLE")
-    named = ", ".join(f"c{place}" for place in range(len(columns)))
+    texts = ", ".join(
+        f"COALESCE('=' || {cell}, '-') AS c{index}" for index, cell in enumerate(cells)
+    )
+    if mass is None:
+        weight = "1"
+    else:
+        weight = engine.cast(engine.quote(mass), "DOUBLE")
+    column_list = ", ".join(f"c{index}" for index in range(len(columns)))
     rows = f"SELECT {texts}, {weight} AS w FROM {table.relation}"
-    sql = f"SELECT {named}, CAST(SUM(w) AS DOUBLE) AS n FROM ({rows}) AS r GROUP BY {named}"
+    sql = (
+        f"SELECT {column_list}, CAST(SUM(w) AS DOUBLE) AS n FROM ({rows}) AS r GROUP BY "
+        f"{column_list}"
+    )
     return engine.hold(sql, source=table.source)
 
 
-def _coded(held: Held, numbered: Sequence[Numbered]) -> Held:
-    """The same with numbers for texts."""
-    named = ", ".join(f"CAST(d{place}.c AS BIGINT) AS c{place}" for place in range(len(numbered)))
-    joins = "".join(
-        f" JOIN {column.relation} AS d{place} ON d{place}.t = r.c{place}" for place, column in enumerate(numbered)
+def _coded(stored_rows: StoredRows, numbered: Sequence[Numbered]) -> StoredRows:
+    """Replace the texts of counted combinations by their codes."""
+    column_list = ", ".join(
+        f"CAST(d{index}.c AS BIGINT) AS c{index}" for index in range(len(numbered))
     )
-    return held.engine.hold(f"SELECT {named}, r.n AS n FROM {held.relation} AS r{joins}")
+    joins = "".join(
+        f" JOIN {column.relation} AS d{index} ON d{index}.t = r.c{index}"
+        for index, column in enumerate(numbered)
+    )
+    return stored_rows.engine.hold(
+        f"SELECT {column_list}, r.n AS n FROM {stored_rows.relation} AS r{joins}"
+    )
 
 
-def _dictionary(column: pa.ChunkedArray) -> tuple[Ints, tuple[answers.Text, ...]]:
-    """A number for each text, and the texts; null is one of them."""
-    encoded = pc.dictionary_encode(column.combine_chunks(), null_encoding="encode")
-    return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), tuple(encoded.dictionary.to_pylist())
-
-
-def _fitting_both(one: answers.Fits, other: answers.Fits, values: Ints, others: Ints) -> answers.Fits:
-    """For each pair of values, the labels that fit both."""
-    width = 1 + max(int(fits.label.max(initial=-1)) for fits in (one, other))
-    sides = []
-    for fits, value in ((one, values), (other, others)):
+def _intersect_fits(
+    left: queries.Fits, other: queries.Fits, values: Ints, others: Ints
+) -> queries.Fits:
+    """Find for each pair of values the labels that match both."""
+    width = 1 + max(int(fits.label.max(initial=-1)) for fits in (left, other))
+    label_keys = []
+    for fits, value in ((left, values), (other, others)):
         order = np.argsort(fits.value, kind="stable")
         start = np.searchsorted(fits.value[order], value)
-        many = np.searchsorted(fits.value[order], value, side="right") - start
-        labels = fits.label[order][arrays.ranges(start, many)]
-        sides.append(np.repeat(np.arange(len(value)), many) * width + labels)
-    shared = np.intersect1d(sides[0], sides[1], assume_unique=True)
-    return answers.Fits(shared % max(width, 1), shared // max(width, 1))
+        label_counts = np.searchsorted(fits.value[order], value, side="right") - start
+        labels = fits.label[order][arrays.ranges(start, label_counts)]
+        label_keys.append(np.repeat(np.arange(len(value)), label_counts) * width + labels)
+    shared = np.intersect1d(label_keys[0], label_keys[1], assume_unique=True)
+    return queries.Fits(shared % max(width, 1), shared // max(width, 1))
 
 
 def _tuples(codes: Sequence[Ints], radices: Sequence[int], rows: int) -> tuple[Ints, Ints]:

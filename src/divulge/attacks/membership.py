@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Is somebody in the release at all? Asked of as many people who are in it as of people who are not: a control group.
+"""Membership inference: the attack decides for each person if they are in the release.
 
-She says yes where a row of the release fits what she knows; where values were changed or made up, so that none need fit, where the nearest
-row is among the nearest half. Guessing blindly is right for one in two, and her advantage is how much more often she says yes of members
-than of others. Without a control group there is no such figure: of a true release every member fits some row. No promise bounds it here:
-delta-presence bounds the share of a population that is in the release, class by class, not what half and half shows.
+It is run on equally many members and non-members (the control group). The answer is yes if a row of
+the release matches the adversary's knowledge. If values were perturbed or synthesized, no row need
+match. Then the answer is yes if the person's distance to the nearest row is among the nearer half.
+The random baseline is 1/2. The advantage is the rate of yes among members minus that among
+non-members. There is no such number without a control group, because every member matches some row
+of an unperturbed release. No requirement bounds this attack. Delta-presence bounds the share of a
+population that is in the release, class by class, and not the result on equally many members and
+non-members.
 """
 
 from __future__ import annotations
@@ -14,53 +18,68 @@ from collections.abc import Iterator
 import numpy as np
 
 from divulge.arrays import Bools, Floats
-from divulge.attacks.attempt import Attacker, Attempt
-from divulge.attacks.distance import distances, no_rows
-from divulge.attacks.stage import People, Stage
+from divulge.attacks.context import AttackContext, People
+from divulge.attacks.nearest_row import distances, no_rows
+from divulge.attacks.result import Attacker, Attempt
 
 
-def _obstacle(stage: Stage) -> str:
-    if stage.controls is None or not len(stage.controls):
+def _obstacle(context: AttackContext) -> str:
+    if context.controls is None or not len(context.controls):
         return "nobody said who is not in the release: give a control group"
-    return "" if stage.knows else "nothing is known of the targets that is in the release"
+    if context.knows:
+        return ""
+    return "nothing is known of the targets that is in the release"
 
 
-def _membership(stage: Stage) -> Iterator[Attempt]:
-    members, others = stage.targets, stage.controls
+def _membership(context: AttackContext) -> Iterator[Attempt]:
+    members = context.targets
+    others = context.controls
     if others is None:
         return
     people = min(len(members), len(others))
-    changed = not no_rows(stage)
-    if changed:
-        near, far = distances(stage)
-        yes, no = _nearer_half(near[:people], far[:people])
+    is_perturbed = not no_rows(context)
+    if is_perturbed:
+        member_distances, other_distances = distances(context)
+        is_yes_for_member, is_yes_for_other = _nearer_half(
+            member_distances[:people], other_distances[:people]
+        )
     else:
-        yes, no = (_fits(stage, side)[:people] for side in (members, others))
-    true, false = int(yes.sum()), int(no.sum())
-    how = "the nearest row is among the nearest half" if changed else "some row fits what she knows"
+        is_yes_for_member, is_yes_for_other = (
+            _has_matching_row(context, group)[:people] for group in (members, others)
+        )
+    true_positives = int(is_yes_for_member.sum())
+    false_positives = int(is_yes_for_other.sum())
+    if is_perturbed:
+        criterion = "the nearest row is among the nearest half"
+    else:
+        criterion = "some row fits what she knows"
     yield Attempt(
         name="membership",
         aim="membership",
         about=None,
-        knows=stage.knows,
+        knows=context.knows,
         targets=2 * people,
         guesses=2 * people,
-        successes=float(true + people - false),
+        successes=float(true_positives + people - false_positives),
         random=0.5,
         prior=0.5,
-        told=f"She says that somebody is in the release where {how}: of {people:,} members {true:,}, of as many others {false:,}; "
-        f"advantage {(true - false) / people:.1%}.",
+        told=f"She says that somebody is in the release where {criterion}: of {people:,} members "
+        f"{true_positives:,}, of as many others {false_positives:,}; "
+        f"advantage {(true_positives - false_positives) / people:.1%}.",
     )
 
 
-def _fits(stage: Stage, people: People) -> Bools:
-    matches = stage.matches(people)
-    found: Bools = (matches.rows > 0)[matches.of_person]
-    return found
+def _has_matching_row(context: AttackContext, people: People) -> Bools:
+    matches = context.matches(people)
+    has_match: Bools = (matches.rows > 0)[matches.of_person]
+    return has_match
 
 
 def _nearer_half(members: Floats, others: Floats) -> tuple[Bools, Bools]:
-    """She knows that half of them are members; all that are as near as the last of the nearer half count among it."""
+    """Mark the people in the nearer half; the adversary knows that half of them are members.
+
+    People at the same distance as the last person of the nearer half count as part of it.
+    """
     middle = np.sort(np.concatenate([members, others]))[len(members) - 1]
     return members <= middle, others <= middle
 

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of columns: how much each of them and each set says, what one must know, and what becomes of their distributions."""
+"""Charts of columns.
+
+They show how identifying columns and sets of columns are, the effect of the number of known
+columns, and distributions before and after.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +14,17 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from divulge import metrics, publish, ranking, results
+from divulge import metrics, ranking, releases, results
 from divulge.api.utility import Utility
 from divulge.charts import theme
-from divulge.count import Domain
+from divulge.counting import Domain
 from divulge.errors import BadInput, nearest
-from divulge.values import as_text
+from divulge.text import as_text
 
 _MOST_SETS = 20
 _MOST_CLASSES = 40
 _MOST_VALUES = 24
-"""Bars of one column; further values stand together."""
+"""Largest number of bars for one column; neighboring values share a bar if there are more."""
 _UNIQUES = next(metric.name for metric in metrics.METRICS if metric.of_table is metrics.uniques)
 _LEAKAGES = {
     next(metric.name for metric in metrics.METRICS if metric.per_class is of): title
@@ -31,15 +35,17 @@ _LEAKAGES = {
 }
 
 
-# --- how much columns and sets say ------------------------------------------------------------------------------------
-@theme.drawn
-def sets(found: ranking.Ranking, attribute: str | None = None) -> Any:
-    """Each column and the most telling sets of columns: what they say about who somebody is, and what their worst class tells.
+# --- columns and sets of columns ------------------------------------------------------------------
+@theme.chart_function
+def sets(result: ranking.Ranking, attribute: str | None = None) -> Any:
+    """Draw how identifying each column and the most identifying sets of columns are.
 
-    Sets that were given to be compared are shown alone; with every class where they keep a policy (Afifi et al. 2018, Fig. 4).
+    With a sensitive attribute, further panels show the leakage of the worst class of each set. Sets
+    that the user passed are shown without the others. If those sets were anonymized to meet a
+    policy, the chart shows every class of each set (Afifi et al. 2018, Fig. 4).
 
     Args:
-        found: what `dv.rank` gave
+        result: output of `dv.rank`
         attribute: one of several sensitive attributes; by default the first
 
     Examples:
@@ -48,60 +54,91 @@ def sets(found: ranking.Ranking, attribute: str | None = None) -> Any:
         >>> people = pa.table({"zip": ["1", "2"], "age": [30, 30]})
         >>> chart = dv.charts.sets(dv.rank(people, quasi_identifiers=["zip", "age"]))
     """
-    about = _about(found, attribute)
-    if about is not None and any(item.classes for item in found.anonymized):
-        return _published_sets(found, about)
-    chosen = found.sets or _most_telling(found)
-    names = theme.labels_of((" + ".join(map(theme.readable, item.columns)) for item in chosen), most=46)
+    attribute_name = _sensitive_attribute(result, attribute)
+    if attribute_name is not None and any(item.classes for item in result.anonymized):
+        return _anonymized_sets_chart(result, attribute_name)
+    chosen = result.sets or _most_identifying_sets(result)
+    names = theme.unique_labels(
+        (" + ".join(map(theme.readable, item.columns)) for item in chosen), max_length=46
+    )
     rows = [
         {
             "set": label,
             "rate": item.rate,
-            "kind": "identifies" if item.rate >= found.threshold - metrics.TOLERANCE else "does not",
-            **{f"v{place}": _finite(item.sensitive[about][name]) for place, name in enumerate(_LEAKAGES) if about},
+            "kind": "identifies"
+            if item.rate >= result.threshold - metrics.TOLERANCE
+            else "does not",
+            **{
+                f"v{index}": _finite_or_none(item.sensitive[attribute_name][name])
+                for index, name in enumerate(_LEAKAGES)
+                if attribute_name
+            },
         }
         for label, item in zip(names, chosen, strict=True)
     ]
-    kinds, colours = ["identifies", "does not"], [theme.WARNING, theme.ACCENT]
+    kinds = ["identifies", "does not"]
+    colours = [theme.WARNING, theme.ACCENT]
     colour = alt.Color("kind:N", legend=None, scale=alt.Scale(domain=kinds, range=colours))
-    first = _bars(rows, "rate", "share of what names a person (DR)", labels=True, colour=colour, domain=[0, 1])
-    line = (
-        alt.Chart(theme.data_of([{"at": found.threshold}]))
+    rate_panel = _bar_panel(
+        rows, "rate", "share of what names a person (DR)", labels=True, colour=colour, domain=[0, 1]
+    )
+    threshold_line = (
+        alt.Chart(theme.data_of([{"at": result.threshold}]))
         .mark_rule(color=theme.INK, strokeDash=[5, 4])
         .encode(x="at:Q")
     )
-    panels = [alt.layer(first, line)]
-    if about:
+    panels = [alt.layer(rate_panel, threshold_line)]
+    if attribute_name:
         titles = enumerate(_LEAKAGES.values())
-        panels += [_bars(rows, f"v{place}", title, colour=alt.value(theme.ACCENT)) for place, title in titles]
-    told = f"Dashed: {found.threshold:g}, from where on a set counts as identifying."
-    worst = f" The other two panels: what the worst class tells about {theme.readable(about, 30)}." if about else ""
-    of = len(found.combinations)
+        panels += [
+            _bar_panel(rows, f"v{index}", title, colour=alt.value(theme.ACCENT))
+            for index, title in titles
+        ]
+    threshold_note = f"Dashed: {result.threshold:g}, from where on a set counts as identifying."
+    leakage_note = ""
+    if attribute_name:
+        attribute_text = theme.readable(attribute_name, 30)
+        leakage_note = f" The other two panels: what the worst class tells about {attribute_text}."
+    combination_count = len(result.combinations)
     return theme.finished(
         alt.hconcat(*panels, spacing=18),
         "How much each column, and each set of columns, gives away",
-        told + worst,
-        "" if found.sets else theme.shown_of(len(rows), of, "columns and sets", "that say most about who somebody is"),
+        threshold_note + leakage_note,
+        ""
+        if result.sets
+        else theme.omission_sentence(
+            len(rows), combination_count, "columns and sets", "that say most about who somebody is"
+        ),
         "Not every set was counted, only those that can be among the smallest identifying ones."
-        if found.pruned
+        if result.pruned
         else "",
     )
 
 
-def _published_sets(found: ranking.Ranking, about: str) -> Any:
-    """Both leakages of every class of each set, the classes numbered in the order of their values."""
-    chosen = [item for item in found.anonymized if item.classes][: len(theme.SEVERAL)]
-    names = theme.labels_of((" + ".join(map(theme.readable, item.columns)) for item in chosen), most=46)
+def _anonymized_sets_chart(result: ranking.Ranking, about: str) -> Any:
+    """Draw both leakages of every class of each anonymized set.
+
+    The classes are numbered in the order of their values.
+    """
+    chosen = [item for item in result.anonymized if item.classes][: len(theme.SEVERAL)]
+    names = theme.unique_labels(
+        (" + ".join(map(theme.readable, item.columns)) for item in chosen), max_length=46
+    )
     rows = [
         {
             "set": label,
-            "number": place,
-            "class": ", ".join(theme.readable(value, 30) for value in one.values.values()),
-            "people": one.people,
-            **{f"v{i}": _finite(one.sensitive[about][name]) for i, name in enumerate(_LEAKAGES)},
+            "number": class_number,
+            "class": ", ".join(
+                theme.readable(value, 30) for value in published_class.values.values()
+            ),
+            "people": published_class.people,
+            **{
+                f"v{i}": _finite_or_none(published_class.sensitive[about][name])
+                for i, name in enumerate(_LEAKAGES)
+            },
         }
         for label, item in zip(names, chosen, strict=True)
-        for place, one in enumerate(item.classes[:_MOST_CLASSES], start=1)
+        for class_number, published_class in enumerate(item.classes[:_MOST_CLASSES], start=1)
     ]
     panels = [
         alt.Chart(theme.data_of(rows), width=theme.WIDTH, height=theme.HEIGHT * 2 // 3)
@@ -110,45 +147,63 @@ def _published_sets(found: ranking.Ranking, about: str) -> Any:
             x=alt.X("number:O", title="class", axis=alt.Axis(labelAngle=0)),
             y=alt.Y(f"v{i}:Q", title=title),
             color=alt.Color(
-                "set:N", title=None, scale=alt.Scale(domain=names, range=list(theme.SEVERAL[: len(names)]))
+                "set:N",
+                title=None,
+                scale=alt.Scale(domain=names, range=list(theme.SEVERAL[: len(names)])),
             ),
-            strokeDash=alt.StrokeDash("set:N", scale=alt.Scale(domain=names, range=list(theme.DASHES[: len(names)]))),
+            strokeDash=alt.StrokeDash(
+                "set:N", scale=alt.Scale(domain=names, range=list(theme.DASHES[: len(names)]))
+            ),
             shape=alt.Shape("set:N", scale=alt.Scale(domain=names)),
             tooltip=[alt.Tooltip(f"{field}:N") for field in ("set", "class", "people", f"v{i}")],
         )
         for i, title in enumerate(_LEAKAGES.values())
     ]
-    cut = max(len(item.classes) for item in chosen) > _MOST_CLASSES
+    is_truncated = max(len(item.classes) for item in chosen) > _MOST_CLASSES
     return theme.finished(
         alt.vconcat(*panels, spacing=24),
         f"What each class tells about {theme.readable(about, 30)}, set by set",
-        f"Each set was made coarser until it keeps {', '.join(map(theme.readable, found.settings['promises']))}.",
-        "Classes are numbered in the order of their values, so that the same number in two sets is not the same people.",
-        f"Shown: the first {_MOST_CLASSES} classes of each set." if cut else "",
-        theme.shown_of(len(chosen), len(found.anonymized), "sets", "that can keep the promises"),
+        "Each set was made coarser until it keeps "
+        f"{', '.join(map(theme.readable, result.settings['promises']))}.",
+        "Classes are numbered in the order of their values, so that the same number in two sets "
+        "is not the same people.",
+        f"Shown: the first {_MOST_CLASSES} classes of each set." if is_truncated else "",
+        theme.omission_sentence(
+            len(chosen), len(result.anonymized), "sets", "that can keep the promises"
+        ),
     )
 
 
-def _about(found: ranking.Ranking, asked: str | None) -> str | None:
-    known = list(found.everything.sensitive)
-    if asked is not None and asked not in known:
-        hint = nearest(asked, known) if known else "none was named"
-        raise BadInput(f"{asked!r} is not a sensitive attribute here", hint=hint)
-    return asked or next(iter(known), None)
+def _sensitive_attribute(result: ranking.Ranking, attribute: str | None) -> str | None:
+    attributes = list(result.everything.sensitive)
+    if attribute is not None and attribute not in attributes:
+        if attributes:
+            hint = nearest(attribute, attributes)
+        else:
+            hint = "none was named"
+        raise BadInput(f"{attribute!r} is not a sensitive attribute here", hint=hint)
+    return attribute or next(iter(attributes), None)
 
 
-def _most_telling(found: ranking.Ranking) -> list[ranking.Combination]:
-    """The columns by themselves as far as there is room, then the sets that say most; the most telling first."""
-    single = [item for item in found.combinations if len(item.columns) == 1][: _MOST_SETS // 2]
-    others = [item for item in found.combinations if len(item.columns) > 1][: _MOST_SETS - len(single)]
+def _most_identifying_sets(result: ranking.Ranking) -> list[ranking.Combination]:
+    """Single columns up to half of the limit, then the most identifying larger sets.
+
+    The list is sorted by discrimination rate, largest first.
+    """
+    single = [item for item in result.combinations if len(item.columns) == 1][: _MOST_SETS // 2]
+    others = [item for item in result.combinations if len(item.columns) > 1][
+        : _MOST_SETS - len(single)
+    ]
     return sorted([*single, *others], key=lambda item: -item.rate)
 
 
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
+def _finite_or_none(value: float) -> float | None:
+    if np.isfinite(value):
+        return float(value)
+    return None
 
 
-def _bars(
+def _bar_panel(
     rows: list[dict[str, Any]],
     field: str,
     title: str,
@@ -157,8 +212,11 @@ def _bars(
     labels: bool = False,
     domain: list[float] | None = None,
 ) -> Any:
-    """One panel of horizontal bars; only the first of several says which is which."""
-    scale = alt.Scale(domain=domain) if domain else alt.Scale(domainMin=0, nice=True)
+    """Draw one panel of horizontal bars; of several panels, only the first has row labels."""
+    if domain:
+        scale = alt.Scale(domain=domain)
+    else:
+        scale = alt.Scale(domainMin=0, nice=True)
     return (
         alt.Chart(theme.data_of(rows), width=190, height=alt.Step(19))
         .mark_bar()
@@ -166,20 +224,24 @@ def _bars(
             y=alt.Y("set:N", sort=None, title=None, axis=alt.Axis() if labels else None),
             x=alt.X(f"{field}:Q", title=title, scale=scale, axis=alt.Axis(tickCount=5)),
             color=colour,
-            tooltip=[alt.Tooltip("set:N", title="columns"), alt.Tooltip(f"{field}:Q", title=title, format=".4f")],
+            tooltip=[
+                alt.Tooltip("set:N", title="columns"),
+                alt.Tooltip(f"{field}:Q", title=title, format=".4f"),
+            ],
         )
     )
 
 
-@theme.drawn
-def known_columns(found: ranking.Ranking | ranking.Growth) -> Any:
-    """How many people are alone for somebody who knows one, two, three … columns: the middle of all sets of that size, and the range.
+@theme.chart_function
+def known_columns(result: ranking.Ranking | ranking.Growth) -> Any:
+    """Draw the share of unique people by the number of columns that the adversary knows.
 
-    Where nobody is alone, or people own several rows: which share of the bits that name a person the columns give.
-    Of growing sets there is one set of each size, so that there is a line and no range.
+    The line is the median of all sets of that size, the band their range. If no person is unique,
+    or people own several rows, the chart shows the discrimination rate instead. A result of
+    `dv.growing` has one set of each size, so the chart has a line and no band.
 
     Args:
-        found: what `dv.rank` gave, without pruning, or `dv.growing`
+        result: output of `dv.rank` without pruning, or of `dv.growing`
 
     Examples:
         >>> import pyarrow as pa
@@ -188,32 +250,41 @@ def known_columns(found: ranking.Ranking | ranking.Growth) -> Any:
         >>> chart = dv.charts.known_columns(dv.rank(people, quasi_identifiers=["zip", "age"]))
     """
     by_size: dict[int, list[float]] = defaultdict(list)
-    share, words = _alone_or_rate(found)
-    if isinstance(found, ranking.Growth):
-        for step in found.steps:
-            by_size[step.n].append(share(step.identity))
+    score, axis_title = _set_score(result)
+    if isinstance(result, ranking.Growth):
+        for step in result.steps:
+            by_size[step.n].append(score(step.identity))
     else:
-        if found.pruned is not None:
-            raise BadInput("not every set was counted, so their range is not known", hint="rank without prune")
-        for item in found.combinations:
-            by_size[len(item.columns)].append(share(item.identity))
-        whole = len(found.everything.columns)
-        if whole not in by_size:
-            by_size[whole].append(share(found.everything.identity))
+        if result.pruned is not None:
+            raise BadInput(
+                "not every set was counted, so their range is not known", hint="rank without prune"
+            )
+        for item in result.combinations:
+            by_size[len(item.columns)].append(score(item.identity))
+        column_count = len(result.everything.columns)
+        if column_count not in by_size:
+            by_size[column_count].append(score(result.everything.identity))
     rows = [
         {
-            "columns": size, "low": min(values), "middle": float(np.median(values)), "high": max(values), "sets": len(values),
+            "columns": size,
+            "low": min(values),
+            "middle": float(np.median(values)),
+            "high": max(values),
+            "sets": len(values),
         }
         for size, values in sorted(by_size.items())
-    ]  # fmt: skip
+    ]
     sizes = [row["columns"] for row in rows]
     axis = alt.Axis(values=sizes[:: max(1, len(sizes) // 12)], format="d")
     base = alt.Chart(theme.data_of(rows), width=theme.WIDTH, height=theme.HEIGHT).encode(
-        x=alt.X("columns:Q", title="columns the adversary knows", axis=axis, scale=alt.Scale(nice=False))
+        x=alt.X(
+            "columns:Q", title="columns the adversary knows", axis=axis, scale=alt.Scale(nice=False)
+        )
     )
     percent = alt.Axis(format="%")
     band = base.mark_area(color=theme.ACCENT, opacity=0.18).encode(
-        y=alt.Y("low:Q", title=words, axis=percent, scale=alt.Scale(domain=[0, 1])), y2="high:Q"
+        y=alt.Y("low:Q", title=axis_title, axis=percent, scale=alt.Scale(domain=[0, 1])),
+        y2="high:Q",
     )
     line = base.mark_line(point=alt.OverlayMarkDef(color=theme.ACCENT, size=45)).encode(
         y=alt.Y("middle:Q"),
@@ -225,37 +296,59 @@ def known_columns(found: ranking.Ranking | ranking.Growth) -> Any:
             alt.Tooltip("high:Q", title="most", format=".2%"),
         ],
     )
-    if isinstance(found, ranking.Growth):
+    if isinstance(result, ranking.Growth):
         return theme.finished(
-            line.encode(y=alt.Y("middle:Q", title=words, axis=percent, scale=alt.Scale(domain=[0, 1]))),
+            line.encode(
+                y=alt.Y("middle:Q", title=axis_title, axis=percent, scale=alt.Scale(domain=[0, 1]))
+            ),
             "How much must one know?",
             "The columns are added in the order in which they were named.",
         )
-    told = "Line: the middle of all sets of that many columns; shaded: from the least to the most telling set."
-    whole = len(found.everything.columns)
-    gap = sizes[-2] if len(sizes) > 1 and sizes[-1] - sizes[-2] > 1 else 0
-    left_out = f"Sets of {gap + 1} to {whole - 1} columns were not counted; all {whole} are one set." if gap else ""
-    return theme.finished(alt.layer(band, line), "How much must one know?", told, left_out)
+    subtitle = (
+        "Line: the middle of all sets of that many columns; shaded: from the least to "
+        "the most "
+        "telling set."
+    )
+    column_count = len(result.everything.columns)
+    if len(sizes) > 1 and sizes[-1] - sizes[-2] > 1:
+        gap = sizes[-2]
+    else:
+        gap = 0
+    if gap:
+        omission_note = (
+            f"Sets of {gap + 1} to {column_count - 1} columns were not counted; all {column_count} "
+            "are one set."
+        )
+    else:
+        omission_note = ""
+    return theme.finished(alt.layer(band, line), "How much must one know?", subtitle, omission_note)
 
 
-def _alone_or_rate(found: ranking.Ranking | ranking.Growth) -> tuple[Any, str]:
-    """How a set is judged: by the share of people who are alone; where nobody is, or people own several rows, by bits that name them."""
-    # The set of all columns leaves the most people alone.
-    largest = found.everything if isinstance(found, ranking.Ranking) else found.steps[-1]
-    if found.settings.get("person") is not None or not largest.identity[_UNIQUES]:
+def _set_score(result: ranking.Ranking | ranking.Growth) -> tuple[Any, str]:
+    """Return a function that scores a set of columns, and the title of the axis.
+
+    The score is the share of unique people. If no person is unique, or people own several rows, it
+    is the discrimination rate.
+    """
+    # The set of all columns has the most unique people.
+    largest = result.everything if isinstance(result, ranking.Ranking) else result.steps[-1]
+    if result.settings.get("person") is not None or not largest.identity[_UNIQUES]:
         name = metrics.ordering_metric().name
         return (lambda numbers: float(numbers[name])), "share of what names a person"
-    return (lambda numbers: float(numbers[_UNIQUES]) / max(found.rows, 1)), "people who are alone with these values"
+    return (
+        lambda numbers: float(numbers[_UNIQUES]) / max(result.rows, 1)
+    ), "people who are alone with these values"
 
 
-# --- distributions ----------------------------------------------------------------------------------------------------
-@theme.drawn
-def distributions(found: publish.GeneralizedRelease | Utility, column: str | None = None) -> Any:
-    """How the values of one column are distributed before and after: in the original, and in what is published.
+# --- distributions --------------------------------------------------------------------------------
+@theme.chart_function
+def distributions(result: releases.GeneralizedRelease | Utility, column: str | None = None) -> Any:
+    """Draw the distribution of one column in the original and in the release.
 
     Args:
-        found: what `dv.generalize` gave, or `dv.utility` of any release
-        column: a quasi-identifier or a sensitive column; of a utility any published one; by default the one that lost the most values
+        result: output of `dv.generalize`, or of `dv.utility` for any release
+        column: a quasi-identifier or a sensitive column, or any published column of a utility; by
+            default the column that lost the largest share of its values
 
     Examples:
         >>> import pyarrow as pa
@@ -264,70 +357,101 @@ def distributions(found: publish.GeneralizedRelease | Utility, column: str | Non
         >>> release = dv.generalize(people, policy={"k_anonymity": 2}, quasi_identifiers="zip")
         >>> chart = dv.charts.distributions(release, "zip")
     """
-    if isinstance(found, Utility):
-        coarse = names = list(found.shares)
-        kind, all_of, gone, whom = "a published column", found.rows, found.rows - found.published, "records"
+    if isinstance(result, Utility):
+        default_candidates = valid_columns = list(result.shares)
+        kind = "a published column"
+        total_count = result.rows
+        suppressed_count = result.rows - result.published
+        unit = "records"
     else:
-        coarse = list(found.plan.recoding.columns)
-        names, kind = [*coarse, *found.before.contingency.cells], "a quasi-identifier or a sensitive column"
-        all_of, gone, whom = int(found.before.contingency.sizes.sum()), found.plan.suppressed, "people"
+        default_candidates = list(result.plan.recoding.columns)
+        valid_columns = [*default_candidates, *result.before.contingency.cells]
+        kind = "a quasi-identifier or a sensitive column"
+        total_count = int(result.before.contingency.sizes.sum())
+        suppressed_count = result.plan.suppressed
+        unit = "people"
     if column is None:
-        column = max(coarse, key=lambda name: _values_lost(found, name))
-    elif column not in names:
-        raise BadInput(f"{column!r} is not {kind}", hint=nearest(column, names))
-    before, after = _shares(found, column)
-    left_out = f"{gone:,} of {all_of:,} {whom} were left out." if gone > 0 else ""
+        column = max(default_candidates, key=lambda name: _values_lost(result, name))
+    elif column not in valid_columns:
+        raise BadInput(f"{column!r} is not {kind}", hint=nearest(column, valid_columns))
+    before, after = _shares(result, column)
+    if suppressed_count > 0:
+        suppression_note = f"{suppressed_count:,} of {total_count:,} {unit} were left out."
+    else:
+        suppression_note = ""
     panels = [
         _histogram(rows, title, colour)
-        for rows, title, colour in ((before, "before", theme.BEFORE), (after, "published", theme.ACCENT))
+        for rows, title, colour in (
+            (before, "before", theme.BEFORE),
+            (after, "published", theme.ACCENT),
+        )
     ]
     chart = alt.hconcat(*panels, spacing=34).resolve_scale(x="shared")
     return theme.finished(
-        chart, f"{theme.readable(column, 40)}, before and after", f"Shares of the {whom} in the original.", left_out
+        chart,
+        f"{theme.readable(column, 40)}, before and after",
+        f"Shares of the {unit} in the original.",
+        suppression_note,
     )
 
 
-def _values_lost(found: publish.GeneralizedRelease | Utility, column: str) -> float:
-    before, after = _shares(found, column)
+def _values_lost(result: releases.GeneralizedRelease | Utility, column: str) -> float:
+    before, after = _shares(result, column)
     return 1 - len(after) / max(len(before), 1)
 
 
 Shares = list[tuple[str, float]]
 
 
-def _shares(found: publish.GeneralizedRelease | Utility, column: str) -> tuple[Shares, Shares]:
-    """Values and their shares before, labels and theirs after; labels in the order of what they stand for."""
-    if isinstance(found, Utility):
-        original, release = found.shares[column]
-        return _told(original), _told(release)
-    people = found.before.contingency
-    total = float(people.sizes.sum())
-    recoding = found.plan.recoding
+def _shares(result: releases.GeneralizedRelease | Utility, column: str) -> tuple[Shares, Shares]:
+    """Return (value, share) pairs of the original and (label, share) pairs of the release.
+
+    Labels are in the order of the first value they stand for.
+    """
+    if isinstance(result, Utility):
+        original, release = result.shares[column]
+        return _readable_shares(original), _readable_shares(release)
+    contingency = result.before.contingency
+    total = float(contingency.sizes.sum())
+    recoding = result.plan.recoding
     if column not in recoding.columns:
-        before, after = people.cells[column], found.after.contingency.cells[column]
-        mass = float(before.marginal.sum())  # of survey weights, where there are any
-        return _counted(before.domain, before.marginal, mass), _counted(after.domain, after.marginal, mass)
-    place = recoding.columns.index(column)
-    domain, values = people.keys[place], people.codes[place]
-    labels, codes, kept = recoding.labels[place], recoding.codes[place], recoding.kept
-    first: dict[int, int] = {}
-    for code, value in sorted(zip(codes[kept].tolist(), values[kept].tolist(), strict=True), key=lambda pair: pair[1]):
-        first.setdefault(code, value)
-    published = np.bincount(codes[kept], weights=people.sizes[kept], minlength=len(labels))
+        before = contingency.cells[column]
+        after = result.after.contingency.cells[column]
+        mass = float(before.marginal.sum())  # sum of survey weights, if there are any
+        return _domain_shares(before.domain, before.marginal, mass), _domain_shares(
+            after.domain, after.marginal, mass
+        )
+    position = recoding.columns.index(column)
+    domain = contingency.keys[position]
+    values = contingency.codes[position]
+    labels = recoding.labels[position]
+    codes = recoding.codes[position]
+    published_mask = recoding.published_mask
+    first_values: dict[int, int] = {}
+    for code, value in sorted(
+        zip(codes[published_mask].tolist(), values[published_mask].tolist(), strict=True),
+        key=lambda pair: pair[1],
+    ):
+        first_values.setdefault(code, value)
+    published = np.bincount(
+        codes[published_mask], weights=contingency.sizes[published_mask], minlength=len(labels)
+    )
     return (
-        _counted(domain, np.bincount(values, weights=people.sizes, minlength=len(domain)), total),
+        _domain_shares(
+            domain, np.bincount(values, weights=contingency.sizes, minlength=len(domain)), total
+        ),
         [
             (theme.readable(labels[code]), float(published[code]) / total)
-            for code in sorted(first, key=first.__getitem__)
+            for code in sorted(first_values, key=first_values.__getitem__)
         ],
     )
 
 
-def _told(shares: Iterable[tuple[str | None, float]]) -> Shares:
+def _readable_shares(shares: Iterable[tuple[str | None, float]]) -> Shares:
     return [(theme.readable(value), share) for value, share in shares if share > 0]
 
 
-def _counted(domain: Domain, masses: Any, total: float) -> Shares:
+def _domain_shares(domain: Domain, masses: Any, total: float) -> Shares:
     return [
         (theme.readable(as_text(label)), float(mass) / total)
         for label, mass in zip(domain.labels, masses, strict=True)
@@ -336,31 +460,39 @@ def _counted(domain: Domain, masses: Any, total: float) -> Shares:
 
 
 def _histogram(shares: Shares, title: str, colour: str) -> Any:
-    """One bar for each value, or for neighbours together where there are too many."""
+    """Draw one bar for each value; neighboring values share a bar if there are too many."""
     per_bar = -(-len(shares) // _MOST_VALUES)
-    pieces = [shares[start : start + per_bar] for start in range(0, len(shares), per_bar)]
+    bins = [shares[start : start + per_bar] for start in range(0, len(shares), per_bar)]
     names = [
-        piece[0][0] if len(piece) == 1 else f"{theme.readable(piece[0][0], 16)} … {theme.readable(piece[-1][0], 16)}"
-        for piece in pieces
+        bin_shares[0][0]
+        if len(bin_shares) == 1
+        else f"{theme.readable(bin_shares[0][0], 16)} … {theme.readable(bin_shares[-1][0], 16)}"
+        for bin_shares in bins
     ]
-    together = f", {per_bar:,} in a bar" if per_bar > 1 else ""
-    told = f"{title}: {theme.counted(len(shares), 'value', 'values')}{together}"
+    if per_bar > 1:
+        bin_note = f", {per_bar:,} in a bar"
+    else:
+        bin_note = ""
+    caption = f"{title}: {theme.count_phrase(len(shares), 'value', 'values')}{bin_note}"
     rows = [
-        {"value": label, "share": sum(share for _, share in piece)}
-        for label, piece in zip(theme.labels_of(names), pieces, strict=True)
+        {"value": label, "share": sum(share for _, share in bin_shares)}
+        for label, bin_shares in zip(theme.unique_labels(names), bins, strict=True)
     ]
     return (
         alt.Chart(
             theme.data_of(rows),
             width=200,
             height=alt.Step(16),
-            title=alt.TitleParams(text=told, fontSize=12, fontWeight=400, offset=6),
+            title=alt.TitleParams(text=caption, fontSize=12, fontWeight=400, offset=6),
         )
         .mark_bar(color=colour)
         .encode(
             y=alt.Y("value:N", sort=None, title=None),
             x=alt.X("share:Q", title="share of people", axis=alt.Axis(format="%", tickCount=4)),
-            tooltip=[alt.Tooltip("value:N", title="value"), alt.Tooltip("share:Q", title="share", format=".2%")],
+            tooltip=[
+                alt.Tooltip("value:N", title="value"),
+                alt.Tooltip("share:Q", title="share", format=".2%"),
+            ],
         )
     )
 

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures as files: SVG and PNG without a browser and without the network, or one HTML page with hover that opens offline."""
+"""Charts as files.
+
+SVG and PNG are written without a browser and without the network. An HTML page has tooltips and
+opens offline.
+"""
 
 from __future__ import annotations
 
@@ -13,25 +17,30 @@ from typing import Any
 
 from divulge import results
 from divulge.errors import BadInput
-from divulge.values import checked
+from divulge.validation import checked
 
 FORMATS = (".svg", ".png", ".html")
-_PIXELS = 2
-"""Of a PNG, for each pixel of the drawing: sharp on screens and in print."""
-_START = (
+_PNG_SCALE = 2
+"""Pixels of a PNG for each pixel of the drawing: sharp on screens and in print."""
+_START_SCRIPT = (
     "for(const e of document.querySelectorAll('script[type=\"application/json\"]'))"
     "vegaEmbed('#'+e.dataset.into,JSON.parse(e.textContent),{mode:'vega-lite',renderer:'svg',actions:false,ast:true});"
 )
-"""Draws each specification of the page; `ast` has Vega walk through its expressions, so that no text is ever run as a program."""
+"""Script that draws each specification of the page.
+
+With `ast`, Vega interprets expressions instead of compiling them, so no text is run as a program.
+"""
 
 
 @checked
 def save(chart: Any, path: str | os.PathLike[str]) -> Path:
-    """Write a chart as a picture or as a page, by the ending of the name; whoever reads the file sees all of it or the one before.
+    """Write a chart as an image or as an HTML page, depending on the extension.
+
+    The file is replaced at once: a reader sees the old file or the complete new one.
 
     Args:
-        chart: what `result.chart()` or a function of `dv.charts` gave, or any other Altair chart
-        path: ends in .svg, .png or .html; a page holds all it needs and opens offline
+        chart: result of `result.chart()` or of a function of `dv.charts`, or any Altair chart
+        path: ends in .svg, .png or .html; a page is self-contained and opens offline
 
     Examples:
         >>> import tempfile
@@ -44,12 +53,14 @@ def save(chart: Any, path: str | os.PathLike[str]) -> Path:
         'leakage.svg'
     """
     target = check_path(path)
-    return results.write_file(target, _written(chart, target.suffix.lower()), "chart")
+    return results.write_file(target, _render(chart, target.suffix.lower()), "chart")
 
 
 @checked
 def check_path(path: str | os.PathLike[str]) -> Path:
-    """The name of a picture, refused where its ending is unknown or its folder is missing: before the work, not after.
+    """Return the path of a chart after checking its extension and its folder.
+
+    An unknown extension or a missing folder raises an error before the work, not after it.
 
     Args:
         path: ends in .svg, .png or .html
@@ -62,10 +73,18 @@ def check_path(path: str | os.PathLike[str]) -> Path:
     results.refuse_to_show("chart")
     target = Path(path)
     if target.suffix.lower() not in FORMATS:
-        ending = f"as {target.suffix!r}" if target.suffix else f"to {str(target)!r}, whose name has no ending"
-        raise BadInput(f"a chart cannot be written {ending}", hint=f"use {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
+        if target.suffix:
+            ending = f"as {target.suffix!r}"
+        else:
+            ending = f"to {str(target)!r}, whose name has no ending"
+        raise BadInput(
+            f"a chart cannot be written {ending}",
+            hint=f"use {', '.join(FORMATS[:-1])} or {FORMATS[-1]}",
+        )
     if not target.parent.is_dir():
-        raise BadInput(f"the chart cannot be written to {target}: there is no folder {target.parent}")
+        raise BadInput(
+            f"the chart cannot be written to {target}: there is no folder {target.parent}"
+        )
     return target
 
 
@@ -73,41 +92,58 @@ def _specification(chart: Any, *, validate: bool = True) -> dict[str, Any]:
     import altair as alt
 
     if not isinstance(chart, alt.TopLevelMixin):
-        raise BadInput(f"{type(chart).__name__} is not a chart", hint="draw one with result.chart() or dv.charts")
-    found: dict[str, Any] = chart.to_dict(validate=validate)
-    return found
+        raise BadInput(
+            f"{type(chart).__name__} is not a chart",
+            hint="draw one with result.chart() or dv.charts",
+        )
+    specification: dict[str, Any] = chart.to_dict(validate=validate)
+    return specification
 
 
-def _written(chart: Any, suffix: str) -> bytes:
+def _render(chart: Any, suffix: str) -> bytes:
     import vl_convert
 
     specification = _specification(chart)
     if suffix == ".svg":
         return str(vl_convert.vegalite_to_svg(specification, allowed_base_urls=[])).encode()
     if suffix == ".png":
-        drawn = vl_convert.vegalite_to_png(specification, scale=_PIXELS, ppi=72, allowed_base_urls=[])
-        return bytes(drawn)
+        png = vl_convert.vegalite_to_png(
+            specification, scale=_PNG_SCALE, ppi=72, allowed_base_urls=[]
+        )
+        return bytes(png)
     return page(chart).encode()
 
 
 def page(chart: Any) -> str:
-    """One HTML page that asks nobody for anything, and lets nothing but its own two scripts run."""
-    scripts = (drawing_script(), _START)
-    allowed = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
-    policy = f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:"
+    """Return an HTML page that loads nothing from the network.
+
+    Its content security policy allows only its own two scripts.
+    """
+    scripts = (drawing_script(), _START_SCRIPT)
+    script_hashes = " ".join(
+        f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+        for script in scripts
+    )
+    policy = (
+        f"default-src 'none'; script-src {script_hashes}; style-src 'unsafe-inline'; img-src data:"
+    )
     program, start = (f"<script>{script}</script>" for script in scripts)
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        '<meta name="viewport" content="width=device-width,initial-scale=1"><title>divulge</title>'
+        '<meta name="viewport" '
+        'content="width=device-width,initial-scale=1"><title>divulge</title>'
         "<style>body{margin:24px;background:#fff}</style></head><body>"
-        f'<div id="chart"></div><script type="application/json" data-into="chart">{as_json(chart)}</script>{program}{start}</body></html>'
+        '<div id="chart"></div><script type="application/json" '
+        f'data-into="chart">{as_json(chart)}</script>{program}{start}</body></html>'
     )
 
 
 @checked
 def as_json(chart: Any) -> str:
-    """The Vega-Lite specification as text that may stand inside a script of a page: no text of a table can end the script.
+    """Return the Vega-Lite specification as JSON that can be embedded in a script element.
+
+    Characters are escaped, so text of a table cannot end the script.
 
     Args:
         chart: any Altair chart
@@ -120,14 +156,20 @@ def as_json(chart: Any) -> str:
         >>> "</script>" in dv.charts.as_json(measured.of_class(zip="1").chart())
         False
     """
-    specification = {key: value for key, value in _specification(chart, validate=False).items() if key != "$schema"}
+    specification = {
+        key: value
+        for key, value in _specification(chart, validate=False).items()
+        if key != "$schema"
+    }
     text = json.dumps(specification, ensure_ascii=True, allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 @functools.cache
 def drawing_script() -> str:
-    """Vega, Vega-Lite and vega-embed as one script, which defines `vegaEmbed`; it is part of every page, for no page asks the network.
+    """Vega, Vega-Lite and vega-embed as one script, which defines `vegaEmbed`.
+
+    It is part of every page because no page uses the network.
 
     Examples:
         >>> import divulge as dv
@@ -135,4 +177,6 @@ def drawing_script() -> str:
     """
     import vl_convert
 
-    return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")).replace("</script", "<\\/script")
+    return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")).replace(
+        "</script", "<\\/script"
+    )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`divulge anatomize`: publish a table as several tables, tied together by groups; or check such a release."""
+"""`divulge anatomize`: publish several tables linked by groups, or check such a release."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from typer import Option
 
 import divulge as dv
 from divulge import results
-from divulge.cli.given import (
+from divulge.cli.inputs import (
     READING,
     ForceOption,
     LedgerOptions,
+    PrivateOutOption,
     ReleasedOfOption,
     ReleasedOption,
     TableOptions,
     TargetOption,
-    held_already,
+    prior_release_arguments,
     turn_of,
 )
 from divulge.cli.options import (
@@ -43,58 +44,78 @@ from divulge.cli.progress import progress_bar
 
 app = new_app()
 _QUICKLY_EXPLAINED = 100_000
-"""Rows that are grouped again, to say what each bound costs, although nobody asked."""
+"""Largest number of rows for which the cost of each bound is computed by default."""
 
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """What every group must keep."""
+    """Bounds that every group must meet."""
 
     panel: ClassVar[str] = "Promises"
-    alpha: Annotated[Text, Option(help="Record linkage: the commonest tuple of a table in a group; 0.5 or 1/2.")] = None
-    beta: Annotated[Text, Option(help="Attribute linkage: the commonest sensitive value in a group.")] = None
-    gamma: Annotated[Text, Option(help="Table linkage: the commonest combination in a group.")] = None
-    delta: Annotated[Text, Option(help="Probabilistic attack: how far the share of a sensitive value may move.")] = None
+    alpha: Annotated[
+        Text, Option(help="Record linkage: the commonest tuple of a table in a group; 0.5 or 1/2.")
+    ] = None
+    beta: Annotated[
+        Text, Option(help="Attribute linkage: the commonest sensitive value in a group.")
+    ] = None
+    gamma: Annotated[Text, Option(help="Table linkage: the commonest combination in a group.")] = (
+        None
+    )
+    delta: Annotated[
+        Text, Option(help="Probabilistic attack: how far the share of a sensitive value may move.")
+    ] = None
 
     def given(self) -> dict[str, Any]:
-        """The bounds that were given."""
+        """Return the bounds that were passed explicitly."""
         bounds = {"alpha": self.alpha, "beta": self.beta, "gamma": self.gamma, "delta": self.delta}
         return {name: value for name, value in bounds.items() if value is not None}
 
 
 @dataclass(frozen=True)
 class MethodOptions:
-    """How columns are divided and records grouped."""
+    """Methods of dividing columns and grouping records."""
 
     panel: ClassVar[str] = "Search"
     method: Annotated[
         Literal["slppa", "anatomy", "slicing", "asn", "permutation"],
-        Option(help="All four bounds, or a method to compare with; anatomy and slicing take their l from beta."),
+        Option(
+            help="All four bounds, or a method to compare with; anatomy and slicing take their l "
+            "from beta."
+        ),
     ] = "slppa"
     tables: Annotated[
         Text,
-        Option(help="How many tables for the quasi-identifiers (2, if there are two), or which: 'age,zip;gender,job'."),
+        Option(
+            help="How many tables for the quasi-identifiers (2, if there are two), or which: "
+            "'age,zip;gender,job'."
+        ),
     ] = None
     linkage: Annotated[
         Literal["average", "first"] | None,
-        Option(help="A column joins the table it goes with best: on average, or by its first column."),
+        Option(
+            help="A column joins the table it goes with best: on average, or by its first column."
+        ),
     ] = None
-    association: Annotated[Literal["phi2", "cramers_v2"] | None, Option(help="How closely columns go together.")] = None
+    association: Annotated[
+        Literal["phi2", "cramers_v2"] | None, Option(help="How closely columns go together.")
+    ] = None
     max_table_size: Annotated[int | None, Option(help="The most columns of a table.", min=1)] = None
     algorithm: Annotated[
         Literal["guaranteed", "paper"] | None,
         Option(help="Our group division, or Algorithm 1 of the paper as printed."),
     ] = None
     locality: Annotated[
-        bool, Option("--locality", help="Group records that are alike: better answers, same bounds.")
+        bool,
+        Option("--locality", help="Group records that are alike: better answers, same bounds."),
     ] = False
     group_size: Annotated[int | None, Option(help="The fewest records of a group.", min=1)] = None
     bucket_check: Annotated[
-        Literal["distinct", "frequency"] | None, Option(help="What makes a bucket of slicing l-diverse.")
+        Literal["distinct", "frequency"] | None,
+        Option(help="What makes a bucket of slicing l-diverse."),
     ] = None
 
     def given(self) -> dict[str, Any]:
-        """As keyword arguments of the library's function."""
+        """Return the options as keyword arguments of the library's function."""
         options = {
             "method": self.method,
             "tables": None if self.tables is None else _tables(self.tables),
@@ -117,47 +138,64 @@ def anatomize(
     model: ModelOptions,
     method: MethodOptions,
     ledger: LedgerOptions,
-    sensitive: Annotated[Texts, columns("Sensitive column; it gets a table of its own. Repeatable.")] = None,
+    sensitive: Annotated[
+        Texts, columns("Sensitive column; it gets a table of its own. Repeatable.")
+    ] = None,
     qi: Annotated[
         Texts,
         columns(
-            "Quasi-identifier. If none is named: all columns but the sensitive ones, identifiers, and what looks like one."
+            "Quasi-identifier. If none is named: all columns but the sensitive ones, "
+            "identifiers, and what looks like one."
         ),
     ] = None,
-    identifier: Annotated[Texts, columns("Column that names a person directly; it is left out.")] = None,
+    identifier: Annotated[
+        Texts, columns("Column that names a person directly; it is left out.")
+    ] = None,
     leave_out: LeaveOutOption = None,
     plain: PlainOption = None,
     nulls: Annotated[
         Literal["category", "drop"],
-        Option(help="A null is a value of its own, or its row is left out.", rich_help_panel="Adversary"),
+        Option(
+            help="A null is a value of its own, or its row is left out.",
+            rich_help_panel="Adversary",
+        ),
     ] = "category",
     released: ReleasedOption = None,
     released_of: ReleasedOfOption = None,
     out: Annotated[
         Path | None,
-        Option(metavar="DIR", help="The folder to publish in; it must not exist yet. Without it nothing is written."),
+        Option(
+            metavar="DIR",
+            help="The folder to publish in; it must not exist yet. Without it nothing is written.",
+        ),
     ] = None,
     format_: Annotated[
         Literal["csv", "parquet", "arrow"] | None,
         Option(
-            "--format", help="How the tables are written; as the table came, if that is one of these, else Parquet."
+            "--format",
+            help="How the tables are written; as the table came, if that is one of these, else "
+            "Parquet.",
         ),
     ] = None,
     seed: Annotated[
-        int | None, Option(help="Makes the release repeatable, for tests; do not publish with it.", min=0)
+        int | None,
+        Option(help="Makes the release repeatable, for tests; do not publish with it.", min=0),
     ] = None,
     queries: Annotated[
-        int | None, Option(help="How many count queries the error is measured by; 0 for none.", min=0)
+        int | None,
+        Option(help="How many count queries the error is measured by; 0 for none.", min=0),
     ] = None,
     workload: Annotated[
-        Literal["anchored", "range"], Option(help="Queries for the values of a record, or for ranges of values.")
+        Literal["anchored", "range"],
+        Option(help="Queries for the values of a record, or for ranges of values."),
     ] = "anchored",
     target: TargetOption = None,
     explain: Annotated[
         bool | None,
         Option(
             "--explain/--no-explain",
-            help=f"Work out what each bound costs; if neither is given, of up to {_QUICKLY_EXPLAINED:,} rows.",
+            help="Work out what each bound costs; if neither is given, of up to "
+            f"{_QUICKLY_EXPLAINED:,} rows.",
         ),
     ] = None,
     attack: Annotated[bool, Option("--attack", help="Also carry out the four attacks.")] = False,
@@ -165,14 +203,22 @@ def anatomize(
         bool,
         Option(
             "--check",
-            help="TABLE is an anatomized release: hold it against its promises, or the bounds given; exit code 0 or 1.",
+            help="TABLE is an anatomized release: hold it against its promises, or the bounds "
+            "given; exit code 0 or 1.",
         ),
     ] = False,
     advise: Annotated[
-        bool, Option("--advise", help="Instead: which bounds the table allows in 1 to 4 tables, and what they cost.")
+        bool,
+        Option(
+            "--advise",
+            help="Instead: which bounds the table allows in 1 to 4 tables, and what they cost.",
+        ),
     ] = False,
-    dry_run: Annotated[bool, Option("--dry-run", help="Divide, group and report; write nothing.")] = False,
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="Divide, group and report; write nothing.")
+    ] = False,
     force: ForceOption = False,
+    private_dir: PrivateOutOption = None,
     chart: ChartOption = None,
     report: ReportOption = None,
     json_: JsonOption = False,
@@ -184,7 +230,7 @@ def anatomize(
       divulge anatomize people.csv --sensitive salary --identifier name --alpha 0.5 --beta 1/4 --delta 0.25 --tables 2 --out release/
       divulge anatomize release/ --check
       divulge anatomize s3a://bucket/people/ --engine spark --sensitive salary --beta 1/20 --out /shared/release/
-    """
+    """  # noqa: E501
     refuse_idle(context, _idle(check=check, advise=advise, out=out, queries=queries))
     if report is not None:
         results.page_path(report)
@@ -192,16 +238,16 @@ def anatomize(
     if check:
         _check(table, model.given(), sensitive or [], json_=json_, drawing=drawing)
         return
-    from divulge import anatomy, publish
+    from divulge import anatomization, releases
     from divulge.api.anatomized import refuse_in_chunks
-    from divulge.table import split_names
+    from divulge.sources import split_names
 
     writes = out is not None and not dry_run
-    known = ledger.value(context, publishes=writes)
+    release_ledger = ledger.value(context, publishes=writes)
     if out is not None and writes:
-        publish.refuse_target(out, force=force)
+        releases.refuse_target(out, force=force, private_dir=private_dir)
     opened = table.read()
-    asked: dict[str, Any] = {
+    shared_arguments: dict[str, Any] = {
         "sensitive": split_names(opened, sensitive or []),
         "quasi_identifiers": split_names(opened, qi or []),
         "identifier": split_names(opened, identifier or []),
@@ -211,25 +257,48 @@ def anatomize(
         **model.given(),
     }
     if advise:
-        asked |= {} if queries is None else {"queries": queries}
-        tell(dv.advise(opened, **asked), json_=json_)
+        shared_arguments |= {} if queries is None else {"queries": queries}
+        tell(dv.advise(opened, **shared_arguments), json_=json_)
         return
     if attack or queries or target:
         refuse_in_chunks(opened, "neither attacks nor the error of queries nor a model")
-    her = dv.Adversary(**held_already(released, released_of))
-    with turn_of(known if writes else None):
-        release = dv.anatomize(opened, seed=seed, adversary=her, ledger=known, **asked, **method.given())
+    with turn_of(release_ledger if writes else None):
+        release = dv.anatomize(
+            opened,
+            seed=seed,
+            adversary=dv.Adversary(**prior_release_arguments(released, released_of)),
+            ledger=release_ledger,
+            **shared_arguments,
+            **method.given(),
+        )
         measured = queries != 0 and release.groups.only is not None
-        recq = release.recq(anatomy.Workload(kind=workload, queries=queries)) if measured else None
+        recq = (
+            release.recq(anatomization.Workload(kind=workload, queries=queries))
+            if measured
+            else None
+        )
         attacks = release.attack() if attack else None
-        written = release.write(out, force=force, format=format_) if out is not None and writes else None
+        written = None
+        if out is not None and writes:
+            written = release.write(out, force=force, format=format_, private_dir=private_dir)
     left = None if target is None else dv.utility(release.source, release, target=target, queries=0)
     few = release.summary.records <= _QUICKLY_EXPLAINED
-    can_be_priced = isinstance(release.groups.method, anatomy.Slppa) and release.groups.only is not None
+    can_be_priced = (
+        isinstance(release.groups.method, anatomization.Slppa) and release.groups.only is not None
+    )
     priced = can_be_priced and (few if explain is None else explain)
     with progress_bar("what each bound costs") as progress:
         prices = release.explain(progress=progress) if priced else None
-    tell(release, json_=json_, recq=recq, attacks=attacks, written=written, utility=left, explanation=prices)
+    tell(
+        release,
+        json_=json_,
+        recq=recq,
+        attacks=attacks,
+        written=written,
+        private=None if written is None else releases.private_place(written, private_dir),
+        utility=left,
+        explanation=prices,
+    )
     if report is not None:
         write_report(dv.report(release), report, json_=json_)
     drawing.draw({"groups": release.chart}, json_=json_)
@@ -247,35 +316,57 @@ _MAKING: tuple[str, ...] = (
     "attack",
     "dry_run",
     "force",
+    "private_dir",
     "report",
     *options_of(LedgerOptions),
 )
 
 
-def _idle(*, check: bool, advise: bool, out: Path | None, queries: int | None) -> dict[str, tuple[str, ...]]:
-    """What has no effect beside these options, by the reason."""
+def _idle(
+    *, check: bool, advise: bool, out: Path | None, queries: int | None
+) -> dict[str, tuple[str, ...]]:
+    """Return the options without effect in this combination, by the reason."""
     if check:
         roles = ("qi", "identifier", "leave_out", "plain", "nulls")
-        return {"with --check": (*READING, *options_of(MethodOptions), *roles, *_MAKING, "queries", "advise")}
+        return {
+            "with --check": (
+                *READING,
+                *options_of(MethodOptions),
+                *roles,
+                *_MAKING,
+                "queries",
+                "advise",
+            )
+        }
     if advise:
         return {"with --advise": (*options_of(MethodOptions), *_MAKING, "chart")}
-    idle = {} if out else {"without --out": ("format_", "force")}
+    if out:
+        idle = {}
+    else:
+        idle = {"without --out": ("format_", "force", "private_dir")}
     return {**idle, **({"with --queries 0": ("workload",)} if queries == 0 else {})}
 
 
 def _check(
-    table: TableOptions, bounds: dict[str, str], sensitive: list[str], *, json_: bool, drawing: Pictures
+    table: TableOptions,
+    bounds: dict[str, str],
+    sensitive: list[str],
+    *,
+    json_: bool,
+    drawing: Pictures,
 ) -> None:
-    asked: dict[str, Any] = {"sensitive": sensitive, **bounds}
-    found = dv.check_anatomized(table.source, engine=table.chosen_engine(), **asked)
-    tell(found, json_=json_)
-    drawing.draw({"groups": found.chart}, json_=json_)
-    if not found.holds:
+    check_arguments: dict[str, Any] = {"sensitive": sensitive, **bounds}
+    release_check = dv.check_anatomized(
+        table.source, engine=table.chosen_engine(), **check_arguments
+    )
+    tell(release_check, json_=json_)
+    drawing.draw({"groups": release_check.chart}, json_=json_)
+    if not release_check.holds:
         raise typer.Exit(1)
 
 
 def _tables(text: str) -> int | list[list[str]]:
-    """A number, or the columns of each table: commas within a table, semicolons between tables."""
+    """Parse a number of tables, or the columns of each: "," within a table, ";" between tables."""
     if text.strip().isdigit():
         return int(text)
     return [[name.strip() for name in table.split(",")] for table in text.split(";")]

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`divulge check`: hold tables against a policy, or releases against what they promise; exit code 0 or 1."""
+"""`divulge check`: check tables against a policy, or releases against their own requirements.
+
+Exit code 0 or 1.
+"""
 
 from __future__ import annotations
 
@@ -14,68 +17,72 @@ from typer import Argument, Option
 
 import divulge as dv
 from divulge import results
-from divulge.api.query import is_anatomized
+from divulge.api.opened import is_anatomized
 from divulge.cli import options, program
-from divulge.cli.given import (
-    InForce,
-    LedgerOptions,
+from divulge.cli.inputs import (
+    LedgerLookupOptions,
+    PolicyInEffect,
     PolicyOptions,
-    PrivateOption,
+    PrivateDirOption,
     ReleasedOfOption,
     ReleasedOption,
     SeveralTables,
     SuppressionOptions,
     TableOptions,
-    held_already,
-    refuse_beside_levels,
+    WithPrivateOption,
+    prior_release_arguments,
+    reject_with_levels,
     table_or_release,
 )
 from divulge.cli.options import ChartOption, Makers, Pictures
 from divulge.errors import BadInput, DivulgeError, without_secrets
+from divulge.output import ci_reports
 from divulge.policy import Promise, Verdict
-from divulge.views import gates
 
 app = options.new_app()
 _LEVELS = ("groups",)
+_PRIVATE = ("with_private", "private_dir")
 _CLASSES = ("leakages", "class_sizes")
-"""The pictures of an anatomized release, and of a table."""
+"""Charts of a table; `_LEVELS` are those of an anatomized release."""
 
 
 @dataclass(frozen=True)
 class TablesToJudge(SeveralTables):
-    """The tables, each of which is judged by itself."""
+    """The tables, each checked separately."""
 
     source: Annotated[
         list[str],
         Argument(
-            metavar="TABLE...", help="Tables as `divulge measure` reads them, and folders of releases; each is judged."
+            metavar="TABLE...",
+            help="Tables as `divulge measure` reads them, and folders of releases; each is judged.",
         ),
     ]
 
 
 @dataclass(frozen=True)
 class GateFiles:
-    """What the machine that runs the gate reads; no value of a cell is in it."""
+    """Files for continuous integration, without data values."""
 
     panel: ClassVar[str] = "Output"
-    junit: Annotated[Path | None, Option(metavar="FILE", help="Also write JUnit XML, without a value of a cell.")] = (
-        None
-    )
-    sarif: Annotated[Path | None, Option(metavar="FILE", help="Also write SARIF 2.1.0, without a value of a cell.")] = (
-        None
-    )
+    junit: Annotated[
+        Path | None, Option(metavar="FILE", help="Also write JUnit XML, without a value of a cell.")
+    ] = None
+    sarif: Annotated[
+        Path | None,
+        Option(metavar="FILE", help="Also write SARIF 2.1.0, without a value of a cell."),
+    ] = None
 
     def __post_init__(self) -> None:
         for target in (self.junit, self.sarif):
             if target is not None and not target.absolute().parent.is_dir():
                 raise BadInput(f"{target} cannot be written: there is no folder {target.parent}")
 
-    def write(self, judged: Sequence[gates.JudgedTable]) -> None:
-        """Both, whatever was found."""
+    def write(self, table_checks: Sequence[ci_reports.JudgedTable]) -> None:
+        """Write the requested files, whatever the verdicts."""
         if self.junit is not None:
-            results.write_file(self.junit, gates.junit(judged).encode(), "JUnit file")
+            results.write_file(self.junit, ci_reports.junit(table_checks).encode(), "JUnit file")
         if self.sarif is not None:
-            results.write_file(self.sarif, gates.sarif(judged).encode(), "SARIF file")
+            results.write_file(self.sarif, ci_reports.sarif(table_checks).encode(), "SARIF file")
 
 
 @app.command()
@@ -88,15 +95,18 @@ def check(
     columns: options.GuardOptions,
     adversary: options.BeliefOptions,
     suppression: SuppressionOptions,
-    ledger: LedgerOptions,
+    ledger: LedgerLookupOptions,
     policy: PolicyOptions,
     files: GateFiles,
     released: ReleasedOption = None,
     released_of: ReleasedOfOption = None,
     protect: options.ProtectOption = None,
-    sample: Annotated[int, Option(help="How many of the classes that break a promise to name.", min=0)] = 10,
+    sample: Annotated[
+        int, Option(help="How many of the classes that break a promise to name.", min=0)
+    ] = 10,
     joint: options.JointOption = False,
-    private: PrivateOption = False,
+    with_private: WithPrivateOption = False,
+    private_dir: PrivateDirOption = None,
     chart: ChartOption = None,
     json_: options.JsonOption = False,
     promises: tuple[Promise, ...] = (),
@@ -108,72 +118,133 @@ def check(
       divulge check patients.csv --qi zip,age --sensitive disease --k-anonymity 5 --entropy-leakage 0.5
       divulge check build/*.parquet --policy divulge.toml --junit verdicts.xml
       divulge check release-2/ --original patients.csv --released release-1/
-    """
+    """  # noqa: E501
     several = len(tables.source) > 1
-    program.refuse_idle(context, {"with several tables": ("chart",)} if several else {})
-    known = ledger.value(context, publishes=False)
-    given = policy.in_force(promises, protect=protect, alone_share=columns.alone_share)
-    if any(given.of(source).found for source in tables.source):
-        given.announce(json_=json_)
+    program.refuse_idle(
+        context, {"with several tables": ("chart", "private_dir")} if several else {}
+    )
+    release_ledger = ledger.value(context)
+    policy_in_effect = policy.in_force(promises, protect=protect, unique_share=columns.unique_share)
+    has_policy = any(policy_in_effect.of(source).found for source in tables.source)
+    preface = options.Preface(*(policy_in_effect.lines if has_policy else ()), json_=json_)
 
-    held = bool(released or known)
+    has_prior = bool(released or release_ledger)
 
     def levels_of(table: TableOptions) -> Any:
-        if not several:  # what has no effect on this one has one on the others
-            beside = ("released", "released_of", "original", *program.options_of(LedgerOptions)) if held else ()
-            used = ("chart", "json_", *program.options_of(GateFiles), *beside)
-            refuse_beside_levels(context, table.source, used=used)
-        her = dv.Adversary(original=adversary.original if held else None, **held_already(released, released_of))
-        return dv.check_anatomized(table.source, adversary=her, ledger=known, engine=table.chosen_engine())
+        if not several:  # among several tables, the option may have an effect on another one
+            reject_with_levels(context, table.source, used=_used_with_levels(has_prior=has_prior))
+        prior_adversary = dv.Adversary(
+            original=adversary.original if has_prior else None,
+            **prior_release_arguments(released, released_of),
+        )
+        return dv.check_anatomized(
+            table.source,
+            adversary=prior_adversary,
+            ledger=release_ledger,
+            engine=table.chosen_engine(),
+        )
 
     def verdict_of(table: TableOptions) -> Verdict:
-        opened, kept = None, given.of(table.source).policy
-        judged: Any = table.source
+        opened = None
+        target: Any = table.source
         if is_anatomized(table.source):
-            idle = (*program.options_of(options.RoleOptions, options.GuardOptions, SuppressionOptions), "private")
-            program.refuse_idle(context, {"on an anatomized release, which says itself what its columns are": idle})
-            named: dict[str, Any] = {"engine": table.chosen_engine()}
+            _refuse_roles_of_anatomized(context)
+            role_arguments: dict[str, Any] = {"engine": table.chosen_engine()}
         else:
-            judged = table_or_release(table, private=private)
-            opened = judged.table
-            named = roles.resolve(opened) | columns.resolve(opened)
-        her = suppression.added_to(adversary.resolve(() if opened is None else opened.names))
-        her = replace(her, **held_already(released, released_of))
-        return dv.check(judged, kept, **named, joint=joint, adversary=her, sample=sample, ledger=known)
+            target = table_or_release(table, with_private=with_private, private_dir=private_dir)
+            opened = target.table
+            role_arguments = roles.resolve(opened) | columns.resolve(opened)
+        effective_adversary = replace(
+            suppression.added_to(adversary.resolve(() if opened is None else opened.names)),
+            **prior_release_arguments(released, released_of),
+        )
+        return dv.check(
+            target,
+            policy_in_effect.of(table.source).policy,
+            **role_arguments,
+            joint=joint,
+            adversary=effective_adversary,
+            sample=sample,
+            ledger=release_ledger,
+        )
 
     drawings: dict[str, Pictures] = {}
 
-    def judged(table: TableOptions) -> gates.JudgedTable:
+    def check_table(table: TableOptions) -> ci_reports.JudgedTable:
         source = without_secrets(table.source)
         try:
-            by_levels = _by_levels(table.source, given, held=held)
+            by_levels = _by_levels(table.source, policy_in_effect, has_prior=has_prior)
             drawings[table.source] = Pictures.of(chart, _LEVELS if by_levels else _CLASSES)
-            return gates.JudgedTable(source, levels_of(table) if by_levels else verdict_of(table))
+            return ci_reports.JudgedTable(
+                source, levels_of(table) if by_levels else verdict_of(table)
+            )
         except DivulgeError as error:
-            return gates.JudgedTable(source, None, error)
+            return ci_reports.JudgedTable(source, None, error)
 
-    found = [judged(table) for table in tables.each()]
-    files.write(found)
+    table_checks = [check_table(table) for table in tables.table_options()]
+    files.write(table_checks)
     if several:
-        _tell_all(found, given, json_=json_, sample=sample)
+        preface.show()
+        _tell_all(table_checks, policy_in_effect, json_=json_, sample=sample)
     else:
-        _tell_one(found[0], given.of(tables.source[0]), json_=json_, sample=sample)
-        _draw(drawings[tables.source[0]], found[0].result, json_=json_)
-    if code := gates.exit_code(found):
+        _tell_one(table_checks[0], policy_in_effect.of(tables.source[0]), preface, sample=sample)
+        _draw(drawings[tables.source[0]], table_checks[0].result, json_=json_)
+    if code := ci_reports.exit_code(table_checks):
         raise typer.Exit(code)
 
 
-def _by_levels(source: str, given: InForce, *, held: bool) -> bool:
-    """Whether it is held against the bounds of its groups: beside what is out already, promises can be about joint groups as classes."""
-    kept = given.of(source).policy
-    return is_anatomized(source) and not (held and (kept.promises or kept.protections))
+def _used_with_levels(*, has_prior: bool) -> tuple[str, ...]:
+    """Options that have an effect on the check of an anatomized release by its own bounds."""
+    used = ("chart", "json_", *program.options_of(GateFiles))
+    if not has_prior:
+        return used
+    prior_options = ("released", "released_of", "original")
+    return (*used, *prior_options, *program.options_of(LedgerLookupOptions))
 
 
-def _tell_one(judged: gates.JudgedTable, given: InForce, *, json_: bool, sample: int) -> None:
-    if judged.error is not None:
-        raise judged.error
-    in_words = {"sample": sample} if isinstance(judged.result, Verdict) else None
-    options.tell(judged.verdict, json_=json_, text=in_words, settings=given.settings)
+def _refuse_roles_of_anatomized(context: typer.Context) -> None:
+    """Reject role options for an anatomized release, whose manifest states the roles."""
+    idle = (
+        *program.options_of(options.RoleOptions, options.GuardOptions, SuppressionOptions),
+        *_PRIVATE,
+    )
+    program.refuse_idle(
+        context, {"on an anatomized release, which says itself what its columns are": idle}
+    )
+
+
+def _by_levels(source: str, policy_in_effect: PolicyInEffect, *, has_prior: bool) -> bool:
+    """Return True if a source is checked against the bounds of its groups.
+
+    With prior releases, the requirements of a policy apply to joint groups as classes instead.
+    """
+    effective_policy = policy_in_effect.of(source).policy
+    return is_anatomized(source) and not (
+        has_prior and (effective_policy.promises or effective_policy.protections)
+    )
+
+
+def _tell_one(
+    table_check: ci_reports.JudgedTable,
+    policy_in_effect: PolicyInEffect,
+    preface: options.Preface,
+    *,
+    sample: int,
+) -> None:
+    with preface:
+        if table_check.error is not None:
+            raise table_check.error
+        if isinstance(table_check.result, Verdict):
+            in_words = {"sample": sample}
+        else:
+            in_words = None
+        unique = getattr(table_check.verdict, "uniqueness", None)
+        preface.tell(
+            table_check.verdict,
+            warns=unique is not None and unique.warns,
+            text=in_words,
+            settings=policy_in_effect.settings,
+        )
 
 
 def _draw(drawing: Pictures, result: Any, *, json_: bool) -> None:
@@ -185,20 +256,40 @@ def _draw(drawing: Pictures, result: Any, *, json_: bool) -> None:
     drawing.draw(makers, json_=json_)
 
 
-def _tell_all(found: Sequence[gates.JudgedTable], given: InForce, *, json_: bool, sample: int) -> None:
-    """The verdict of each; what could not be judged is also told on standard error, as always."""
-    for item in found:
+def _tell_all(
+    table_checks: Sequence[ci_reports.JudgedTable],
+    policy_in_effect: PolicyInEffect,
+    *,
+    json_: bool,
+    sample: int,
+) -> None:
+    """Print the verdict of each table; errors also go to standard error."""
+    for item in table_checks:
         if item.error is not None:
-            item.error.message, item.error.hint = map(results.spoken, (item.error.message, item.error.hint))
+            item.error.message, item.error.hint = map(
+                results.spoken, (item.error.message, item.error.hint)
+            )
             sys.stderr.write(f"divulge: {item.source}: {item.error}\n")
     if json_:
-        holds = not gates.exit_code(found)
-        sentences = [f"{item.source}: {told}" for item in found for told in item.broken]
-        tables = [{"table": item.source, **item.document()} for item in found]
-        options.emit_json({"holds": holds, "in_words": sentences, "tables": tables, "settings": given.settings})
+        holds = not ci_reports.exit_code(table_checks)
+        sentences = [
+            f"{item.source}: {violation}" for item in table_checks for violation in item.broken
+        ]
+        tables = [{"table": item.source, **item.document()} for item in table_checks]
+        options.emit_json(
+            {
+                "holds": holds,
+                "in_words": sentences,
+                "tables": tables,
+                "settings": policy_in_effect.settings,
+            }
+        )
         return
-    options.show(gates.summary(found))
-    for item in found:
+    options.show(ci_reports.summary(table_checks))
+    for item in table_checks:
         if item.result is not None:
-            in_words = {"sample": sample} if isinstance(item.result, Verdict) else {}
+            if isinstance(item.result, Verdict):
+                in_words = {"sample": sample}
+            else:
+                in_words = {}
             options.show("", item.result.text(**in_words))

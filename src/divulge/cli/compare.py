@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`divulge compare`: tables and releases side by side, or what several policies make of one table."""
+"""`divulge compare`: tables and releases side by side, or one table under several policies."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typer import Option
 
 import divulge as dv
 from divulge import results
-from divulge.api.query import is_anatomized
+from divulge.api.opened import is_anatomized
 from divulge.cli import options, program
-from divulge.cli.given import SeveralTables, SuppressionOptions, table_or_release
+from divulge.cli.inputs import SeveralTables, SuppressionOptions, table_or_release
 from divulge.cli.options import ChartOption, PageOption, Pictures
 
 app = options.new_app()
@@ -33,15 +33,22 @@ def compare(
         options.Texts,
         Option(
             metavar="FILE",
-            help="Of one table: generalize it under this policy; repeatable. Of several: roles and promises for all.",
+            help="Of one table: generalize it under this policy; repeatable. Of several: roles "
+            "and promises for all.",
             rich_help_panel="Promises",
         ),
     ] = None,
     target: Annotated[
-        options.Text, options.column("Also tell how well a model foretells this from each release.", panel=None)
+        options.Text,
+        options.column("Also tell how well a model foretells this from each release.", panel=None),
     ] = None,
     attack: Annotated[
-        int | None, Option(metavar="PEOPLE", help="Also attack so many people of the original in each table.", min=1)
+        int | None,
+        Option(
+            metavar="PEOPLE",
+            help="Also attack so many people of the original in each table.",
+            min=1,
+        ),
     ] = None,
     seed: Annotated[int, Option(help="What they are drawn from.")] = 1,
     out: PageOption = None,
@@ -55,7 +62,7 @@ def compare(
       divulge compare patients.csv release/ --out compare.html
       divulge compare a.csv b.csv --qi zip,age --sensitive disease --original patients.csv
       divulge compare patients.csv --policy k5.toml --policy k20.toml --attack 1000
-    """
+    """  # noqa: E501
     if out is not None:
         results.page_path(out)
     drawing = Pictures.of(chart, ("compared",))
@@ -64,23 +71,33 @@ def compare(
     if len(tables.source) > 1:
         program.refuse_idle(context, {_NOTHING_GENERALIZED: ("leave_out", "plain")})
     opened = [
-        table.source if is_anatomized(table.source) else table_or_release(table, private=False)
-        for table in tables.each()
+        table.source if is_anatomized(table.source) else table_or_release(table)
+        for table in tables.table_options()
     ]
-    first = next((each.table for each in opened if not isinstance(each, str)), None)
-    named = {} if first is None else roles.resolve(first) | options.GuardOptions(leave_out, plain).resolve(first)
-    her = suppression.added_to(adversary.resolve(() if first is None else first.names))
-    found = dv.compare(
+    first = next((item.table for item in opened if not isinstance(item, str)), None)
+    if first is None:
+        role_arguments = {}
+    else:
+        role_arguments = roles.resolve(first) | options.GuardOptions(leave_out, plain).resolve(
+            first
+        )
+    effective_adversary = suppression.added_to(
+        adversary.resolve(() if first is None else first.names)
+    )
+    comparison = dv.compare(
         opened,
         policies=policy or (),
-        **named,
+        **role_arguments,
         target=target,
         attack=attack,
         seed=seed,
-        adversary=her,
+        adversary=effective_adversary,
         engine=tables.chosen_engine(),
     )
-    name = f"the comparison of {', '.join(each.name for each in found)}"
-    written = [] if out is None else [dv.report(found, title=name).save(out)]
-    options.tell(found, json_=json_, written=written)
-    drawing.draw({"compared": found.chart}, json_=json_)
+    name = f"the comparison of {', '.join(item.name for item in comparison)}"
+    if out is None:
+        written = []
+    else:
+        written = [dv.report(comparison, title=name).save(out)]
+    options.tell(comparison, json_=json_, written=written)
+    drawing.draw({"compared": comparison.chart}, json_=json_)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`divulge datasets`: list and fetch public data sets."""
+"""`divulge datasets`: list and download public data sets."""
 
 from __future__ import annotations
 
@@ -25,10 +25,14 @@ def datasets(
     name: Annotated[
         Text,
         Argument(
-            metavar="NAME", help="The data set to fetch; without it, all are listed.", autocompletion=one_of(_names)
+            metavar="NAME",
+            help="The data set to fetch; without it, all are listed.",
+            autocompletion=one_of(_names),
         ),
     ] = None,
-    out: Annotated[Text, Option(metavar="FILE", help="Write the table as .csv or .parquet.")] = None,
+    out: Annotated[
+        Text, Option(metavar="FILE", help="Write the table as .csv or .parquet.")
+    ] = None,
     json_: JsonOption = False,
 ) -> None:
     """List public data sets, or fetch one into the cache and, with --out, write it as a table.
@@ -41,18 +45,24 @@ def datasets(
     from dataclasses import asdict
 
     from divulge import datasets as library
-    from divulge.views import words
+    from divulge.output import formatting
 
     if name is None:
         if out is not None:
             raise BadInput("--out has no effect without NAME", hint="name the data set to write")
-        found = library.available()
+        dataset_list = library.available()
         if json_:
-            emit_json({"datasets": [asdict(item) for item in found]})
+            emit_json({"datasets": [asdict(item) for item in dataset_list]})
             return
-        table = words.grid("name", "rows", "columns", "cached", "source", right=[1, 2])
-        for item in found:
-            table.add_row(item.name, f"{item.rows:,}", str(item.columns), "yes" if item.cached else "no", item.source)
+        table = formatting.grid("name", "rows", "columns", "cached", "source", right=[1, 2])
+        for item in dataset_list:
+            table.add_row(
+                item.name,
+                f"{item.rows:,}",
+                str(item.columns),
+                "yes" if item.cached else "no",
+                item.source,
+            )
         show(table)
         return
     path = library.fetch(name)
@@ -61,7 +71,13 @@ def datasets(
         _write(loaded, out)
     if json_:
         emit_json(
-            {"name": name, "rows": loaded.num_rows, "columns": loaded.column_names, "cached": str(path), "written": out}
+            {
+                "name": name,
+                "rows": loaded.num_rows,
+                "columns": loaded.column_names,
+                "cached": str(path),
+                "written": out,
+            }
         )
     else:
         show(

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`divulge dbt`: promises as tests of a dbt project, in plain SQL that runs where the data are.
+"""`divulge dbt`: requirements as tests of a dbt project, in plain SQL that runs in the database.
 
-The package has one macro, `divulge.classes`, which gives every class of a relation with its numbers, and a generic test for each metric
-that says how it is computed from sums over a class (`Metric.sql`). A null is a value of its own, as everywhere; the prior is the
-relation's own distribution. Counts are doubles, and differences are taken before they are divided, so that what is equal differs by 0.
+The package has one macro, `divulge.classes`, which returns every class of a relation with its
+numbers. It also has a generic test for each metric whose formula over the sums of a class is known
+(`Metric.sql`). A null is a value of its own, as everywhere; the prior is the relation's own
+distribution. Counts are doubles, and differences are taken before they are divided, so that equal
+shares differ by exactly 0.
 """
 
 from __future__ import annotations
@@ -94,46 +96,78 @@ divulge_classes as (
     join divulge_moved moved on moved.class_number = sums.class_number
     {%- endif %}
 )
-select {{ quasi_identifiers | join(', ') }}, class_size"""
+select {{ quasi_identifiers | join(', ') }}, class_size"""  # noqa: E501
 
 
 def package() -> dict[str, str]:
-    """The files of the package, by their place in it."""
-    told = [metric for metric in metrics.METRICS if metric.sql]
+    """Return the files of the package, by their path in it."""
+    sql_metrics = [metric for metric in metrics.METRICS if metric.sql]
     columns = "".join(
         f",\n    {metric.sql} as {_name(metric)}\n"
         if metric.scope == "identity"
         else f"{{%- if sensitive %}},\n    {metric.sql} as {_name(metric)}{{% endif %}}\n"
-        for metric in told
+        for metric in sql_metrics
     )
     macro = f"{_CLASSES}{columns}from divulge_classes\n{{%- endmacro %}}\n"
     files = {"dbt_project.yml": _PROJECT, "macros/classes.sql": macro}
-    return files | {f"macros/{_name(metric)}.sql": "\n".join(_test(metric)) + "\n" for metric in told}
+    return files | {
+        f"macros/{_name(metric)}.sql": "\n".join(_test(metric)) + "\n" for metric in sql_metrics
+    }
 
 
 def _name(metric: metrics.Metric[Any]) -> str:
-    """As a promise names it; one that is there for attributes too says that identity is meant."""
+    """Return the name of a metric in a requirement, with `identity` if attributes have one, too."""
     return Promise.name_of(metric).replace(" ", "_")
 
 
 def _test(metric: metrics.Metric[Any]) -> Iterator[str]:
-    """A generic test: the classes that break the bound, with the slack that every promise has."""
-    bound, sign = ("at_most", ">") if metric.worse == "high" else ("at_least", "<")
-    slack = f"+ {metrics.TOLERANCE}" if metric.worse == "high" else f"- {metrics.TOLERANCE}"
-    about = "" if metric.scope == "identity" else ", sensitive=none"
-    distance = ", distance='equal'" if metric.by_distance else ""
-    passed = "" if metric.scope == "identity" else ", sensitive or column_name"
-    passed += ", distance" if metric.by_distance else ""
-    yield f"{{#- Written by `divulge dbt`. {_name(metric)} {metric.sign} {bound}: {metric.plain} ({metric.source}). -#}}"
-    yield f"{{% test {_name(metric)}(model, quasi_identifiers, {bound}{about}, column_name=none{distance}) %}}"
-    yield f"select * from (\n{{{{ divulge.classes(model, quasi_identifiers{passed}) }}}}\n) divulge_all"
+    """Yield a generic test that selects the classes beyond the bound, with the usual tolerance."""
+    if metric.worse == "high":
+        bound = "at_most"
+        sign = ">"
+    else:
+        bound = "at_least"
+        sign = "<"
+    if metric.worse == "high":
+        slack = f"+ {metrics.TOLERANCE}"
+    else:
+        slack = f"- {metrics.TOLERANCE}"
+    if metric.scope == "identity":
+        about = ""
+    else:
+        about = ", sensitive=none"
+    if metric.by_distance:
+        distance = ", distance='equal'"
+    else:
+        distance = ""
+    if metric.scope == "identity":
+        passed = ""
+    else:
+        passed = ", sensitive or column_name"
+    if metric.by_distance:
+        passed += ", distance"
+    yield (
+        f"{{#- Written by `divulge dbt`. {_name(metric)} {metric.sign} {bound}: "
+        f"{metric.plain} "
+        f"({metric.source}). -#}}"
+    )
+    yield (
+        f"{{% test {_name(metric)}(model, quasi_identifiers, {bound}{about}, "
+        f"column_name=none{distance}) %}}"
+    )
+    yield (
+        f"select * from (\n{{{{ divulge.classes(model, quasi_identifiers{passed}) }}}}\n) "
+        "divulge_all"
+    )
     yield f"where {_name(metric)} {sign} {{{{ {bound} }}}} {slack}"
     yield "{% endtest %}"
 
 
 @app.command()
 def dbt(
-    folder: Annotated[Path, Argument(metavar="DIR", help="The new folder of the package, such as divulge_dbt.")],
+    folder: Annotated[
+        Path, Argument(metavar="DIR", help="The new folder of the package, such as divulge_dbt.")
+    ],
     force: Annotated[bool, Option("--force", help="Write it anew where it is.")] = False,
     json_: options.JsonOption = False,
 ) -> None:
@@ -143,23 +177,35 @@ def dbt(
     Examples:
       divulge dbt divulge_dbt
       divulge dbt divulge_dbt --force
-    """
+    """  # noqa: E501
     files = package()
     if folder.exists() and not folder.is_dir():
         raise BadInput(f"{folder} is a file", hint="name a folder")
-    if folder.exists() and any(folder.iterdir()) and not (force and (folder / "macros" / "classes.sql").is_file()):
-        raise BadInput(f"{folder} is not empty", hint="name another folder, or write a package anew with --force")
+    if (
+        folder.exists()
+        and any(folder.iterdir())
+        and not (force and (folder / "macros" / "classes.sql").is_file())
+    ):
+        raise BadInput(
+            f"{folder} is not empty",
+            hint="name another folder, or write a package anew with --force",
+        )
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
     tests = sorted(
-        f"divulge.{Path(name).stem}" for name in files if name.startswith("macros/") and "classes" not in name
+        f"divulge.{Path(name).stem}"
+        for name in files
+        if name.startswith("macros/") and "classes" not in name
     )
     if json_:
         written = [str(folder / name) for name in files]
-        options.emit_json({"written": written, "tests": tests, "settings": {"divulge": __version__}})
+        options.emit_json(
+            {"written": written, "tests": tests, "settings": {"divulge": __version__}}
+        )
         return
     options.show(
         f"Written: {folder}, a dbt package with the tests {', '.join(tests)}.",
-        f"Next: name it in packages.yml (- local: {folder}), run dbt deps, and put the tests beside your models.",
+        f"Next: name it in packages.yml (- local: {folder}), run dbt deps, and put the tests "
+        "beside your models.",
     )

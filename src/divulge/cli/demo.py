@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`divulge demo`: the main job on invented patients, told step by step."""
+"""`divulge demo`: measure, anonymize and publish synthetic patients, explained step by step."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ app = new_app()
 
 @app.command()
 def demo(
-    out: Annotated[str, Option(help="Folder for the table, the charts and the numbers.")] = "divulge-demo",
+    out: Annotated[
+        str, Option(help="Folder for the table, the charts and the numbers.")
+    ] = "divulge-demo",
     rows: Annotated[int, Option(help="How many patients to invent.", min=100)] = 20_000,
     seed: Annotated[int, Option(help="The same seed invents the same people.")] = 2026,
     json_: JsonOption = False,
@@ -27,7 +29,7 @@ def demo(
     \b
     Example:
       divulge demo --out divulge-demo
-    """
+    """  # noqa: E501
     import pyarrow.csv
 
     folder = Path(out)
@@ -35,7 +37,8 @@ def demo(
     (folder / "divulge.toml").write_text(dv.datasets.POLICY, encoding="utf-8")
     pyarrow.csv.write_csv(dv.datasets.patients(rows=rows, seed=seed), folder / "patients.csv")
     pyarrow.csv.write_csv(
-        dv.datasets.generalized(dv.datasets.patients(rows=rows, seed=seed)), folder / "generalized.csv"
+        dv.datasets.generalized(dv.datasets.patients(rows=rows, seed=seed)),
+        folder / "generalized.csv",
     )
     before = dv.measure(
         folder / "patients.csv",
@@ -53,7 +56,12 @@ def demo(
         dv.report(verdict, title="generalized.csv").save(folder / "report-before.html"),
         dv.report(release, title="the release").save(folder / "report.html"),
     ]
-    written = [*_write(folder, after), str(folder / "divulge.toml"), str(folder / "demo.json"), str(folder / "release")]
+    written = [
+        *_write(folder, after),
+        str(folder / "divulge.toml"),
+        str(folder / "demo.json"),
+        str(folder / "release"),
+    ]
     written += map(str, reports)
     document = {
         "settings": {"rows": rows, "seed": seed},
@@ -63,7 +71,9 @@ def demo(
         "release": release.to_dict(written=published),
         "files": written,
     }
-    (folder / "demo.json").write_text(json.dumps(document, indent=2, ensure_ascii=False), encoding="utf-8")
+    (folder / "demo.json").write_text(
+        json.dumps(document, indent=2, ensure_ascii=False), encoding="utf-8"
+    )
     if json_:
         emit_json(document)
     else:
@@ -80,14 +90,16 @@ def _write(folder: Path, after: Any) -> list[str]:
     worst = int(belief.classes[metrics.distribution_leakage(belief).argmax()])
     drawn = [
         dv.charts.save(after.chart(), folder / "leakage.png"),
-        dv.charts.save(after.of_class(**after.contingency.class_key(worst)).chart(), folder / "worst-class.png"),
+        dv.charts.save(
+            after.of_class(**after.contingency.class_key(worst)).chart(), folder / "worst-class.png"
+        ),
     ]
     tables = [folder / name for name in ("patients.csv", "generalized.csv", "classes.csv")]
     return [str(path) for path in (*tables, *drawn)]
 
 
 def _tell(columns: Any, before: Any, verdict: Any, release: Any, files: list[str]) -> None:
-    from divulge.views import measurement
+    from divulge.output import measurement
 
     show(
         "Nobody in this demonstration exists: the patients are invented.",
@@ -101,13 +113,17 @@ def _tell(columns: Any, before: Any, verdict: Any, release: Any, files: list[str
         "3. A usual attempt at anonymity: zips cut to three digits, ages in decades",
         measurement.story_text(verdict.measurement, worst=5),
         "",
-        "4. Does that keep what the hospital promises (divulge.toml)? k and l are the usual promises; the leakages see more",
+        "4. Does that keep what the hospital promises (divulge.toml)? k and l are the usual "
+        "promises; the leakages see more",
         verdict.text(sample=3),
         "",
-        "5. Of all combinations of levels of its columns, the one that keeps every promise and loses least",
+        "5. Of all combinations of levels of its columns, the one that keeps every promise and "
+        "loses least",
         release,
         "",
         "Written: " + ", ".join(files),
-        f"Open in a browser: {files[-1]} (the release), {files[-2]} (the usual attempt). They need no network.",
-        f"Next: divulge rank {files[0]} --qi zip,age,sex,occupation --sensitive diagnosis; divulge --help lists the commands.",
+        f"Open in a browser: {files[-1]} (the release), {files[-2]} (the usual attempt). They "
+        "need no network.",
+        f"Next: divulge rank {files[0]} --qi zip,age,sex,occupation --sensitive diagnosis; "
+        "divulge --help lists the commands.",
     )

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`divulge dossier`: what scattered records give away about one person, and what to do about it."""
+"""`divulge dossier`: leakage of one person's scattered records, and measures against it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, cast
 
 import typer
 from typer import Option
@@ -42,7 +43,7 @@ from divulge.errors import BadInput
 
 app = new_app()
 EXPLAINED = 1000
-"""Records up to which the text says what each label contributes without being asked."""
+"""Largest number of records for which the text shows each label's contribution by default."""
 
 
 @app.callback()
@@ -64,15 +65,25 @@ def leakage(
     adversary: AdversaryOptions,
     price: CostOptions,
     table: ReleaseOptions,
-    record: Annotated[Text, Option(metavar="FILE", help="One record.", rich_help_panel="Records")] = None,
+    record: Annotated[
+        Text, Option(metavar="FILE", help="One record.", rich_help_panel="Records")
+    ] = None,
     database: Annotated[
-        Text, Option(metavar="FILE", help="Many records: .json, .jsonl or .csv.", rich_help_panel="Records")
+        Text,
+        Option(
+            metavar="FILE", help="Many records: .json, .jsonl or .csv.", rich_help_panel="Records"
+        ),
     ] = None,
     method: Annotated[
-        str, Option(help="exact, naive, algorithm1 or taylor (approximate).", rich_help_panel="Measure")
+        str,
+        Option(help="exact, naive, algorithm1 or taylor (approximate).", rich_help_panel="Measure"),
     ] = "exact",
-    timeline: Annotated[bool, Option("--timeline", help="Also how the leakage grew, record by record.")] = False,
-    without: Annotated[bool, Option("--without", help="Also what keeping a label back would have brought.")] = False,
+    timeline: Annotated[
+        bool, Option("--timeline", help="Also how the leakage grew, record by record.")
+    ] = False,
+    without: Annotated[
+        bool, Option("--without", help="Also what keeping a label back would have brought.")
+    ] = False,
     chart: ChartOption = None,
     json_: JsonOption = False,
 ) -> None:
@@ -83,21 +94,22 @@ def leakage(
       divulge dossier leakage --database shops.json --reference p.json --resolve N+C,N+P --without --timeline
       divulge dossier leakage --table release.csv --qi Zip,Age --background known.csv --reference p.json
       divulge dossier leakage --record r.json --reference p.json --grade Age=10 --statistics ages.json --joint J=Address+Phone
-    """
-    given = {"--record": record, "--database": database, "--table": table.table}
-    named = [name for name, file in given.items() if file]
-    if len(named) != 1:
+    """  # noqa: E501
+    sources_by_flag = {"--record": record, "--database": database, "--table": table.table}
+    source_flags = [name for name, file in sources_by_flag.items() if file]
+    if len(source_flags) != 1:
         raise BadInput(
-            f"{' and '.join(named) or 'nothing'} was given to measure", hint="give one of --record, --database, --table"
+            f"{' and '.join(source_flags) or 'nothing'} was given to measure",
+            hint="give one of --record, --database, --table",
         )
-    only_many = (*options_of(AdversaryOptions, CostOptions), "timeline", "without")
-    refuse_idle(context, {} if database else {f"with {named[0]}": only_many})
-    refuse_idle(context, {"with --record, of which there is no picture": ("chart",)} if record else {})
-    kinds = [name for name, asked in (("timeline", timeline), ("labels", without), ("records", True)) if asked]
+    kinds = [
+        name
+        for name, is_requested in (("timeline", timeline), ("labels", without), ("records", True))
+        if is_requested
+    ]
     drawing = Pictures.of(chart, kinds)
-    refuse_idle(context, {} if table.table else {f"with {named[0]}": options_of(ReleaseOptions)})
-    refuse_idle(context, adversary.idle)
-    refuse_idle(context, {} if adversary.merges else {"without --resolve or --link": options_of(CostOptions)})
+    for unused in _unused_leakage_options(source_flags[0], adversary):
+        refuse_idle(context, unused)
     options = replace(measure.read(), method=method)  # type: ignore[arg-type]
     if table.table:
         people = table.measure(reference, options)
@@ -105,31 +117,56 @@ def leakage(
         drawing.draw({"records": people.chart}, json_=json_)
         return
     if record:
-        held, truth = dv.dossier.read_record(record), dv.dossier.read_record(reference)
-        one = options.one(held, truth)
-        warn_about_labels(options, [held, truth])
-        tell(one, json_=json_)
+        adversary_record = dv.dossier.read_record(record)
+        truth = dv.dossier.read_record(reference)
+        record_leakage = options.one(adversary_record, truth)
+        warn_about_labels(options, [adversary_record, truth])
+        tell(record_leakage, json_=json_)
         return
-    records, truth = dv.dossier.read_database(str(database)), dv.dossier.read_record(reference)
+    records = dv.dossier.read_database(str(database))
+    truth = dv.dossier.read_record(reference)
     adversary.warn_about_labels(records)
     operator = adversary.operator(options.equivalence, price.read())
-    explain = without or (not json_ and adversary.merges and len(records) <= EXPLAINED)
     with progress_bar("linking records"):
-        found = dv.dossier.attack(records, truth, operator, measure=options)
-        kept = dv.dossier.without(records, truth, operator=operator, measure=options) if explain else None
+        attack_result = dv.dossier.attack(records, truth, operator, measure=options)
+        without_labels = (
+            dv.dossier.without(records, truth, operator=operator, measure=options)
+            if without or (not json_ and adversary.merges and len(records) <= EXPLAINED)
+            else None
+        )
     steps = None
     if timeline:
         with progress_bar("timeline") as bar:
-            steps = dv.dossier.timeline(records, truth, operator=operator, measure=options, progress=bar)
+            steps = dv.dossier.timeline(
+                records, truth, operator=operator, measure=options, progress=bar
+            )
     warn_about_labels(options, [*records, truth])
-    found = adversary.with_files(found)
+    attack_result = adversary.with_files(attack_result)
     if json_:
         graph = adversary.merge(records, options.equivalence)[1] if adversary.merges else None
-        emit_json(found.to_dict(graph=graph, kept=kept or (), steps=steps))
+        emit_json(attack_result.to_dict(graph=graph, kept=without_labels or (), steps=steps))
     else:
-        show(found.text(kept=kept or (), steps=steps))
-    pictured = {"records": found, "timeline": steps, "labels": kept}
-    drawing.draw({kind: each.chart for kind, each in pictured.items() if each is not None}, json_=json_)
+        show(attack_result.text(kept=without_labels or (), steps=steps))
+    pictured = {"records": attack_result, "timeline": steps, "labels": without_labels}
+    drawing.draw(
+        {kind: result.chart for kind, result in pictured.items() if result is not None}, json_=json_
+    )
+
+
+def _unused_leakage_options(
+    source_flag: str, adversary: AdversaryOptions
+) -> Iterator[dict[str, Sequence[str]]]:
+    """Options of `leakage` without effect on its source or without linked records, by reason."""
+    if source_flag != "--database":
+        only_many = (*options_of(AdversaryOptions, CostOptions), "timeline", "without")
+        yield {f"with {source_flag}": only_many}
+    if source_flag == "--record":
+        yield {"with --record, of which there is no picture": ("chart",)}
+    if source_flag != "--table":
+        yield {f"with {source_flag}": options_of(ReleaseOptions)}
+    yield adversary.idle
+    if not adversary.merges:
+        yield {"without --resolve or --link": options_of(CostOptions)}
 
 
 @app.command()
@@ -139,7 +176,9 @@ def resolve(
     database: DatabaseOption,
     adversary: AdversaryOptions,
     equivalence: EquivalenceOption = None,
-    out: Annotated[Text, Option(metavar="FILE", help="Write the merged records here: .json, .jsonl or .csv.")] = None,
+    out: Annotated[
+        Text, Option(metavar="FILE", help="Write the merged records here: .json, .jsonl or .csv.")
+    ] = None,
     json_: JsonOption = False,
 ) -> None:
     """Merge the records that are about one person, and say why.
@@ -148,8 +187,8 @@ def resolve(
     Examples:
       divulge dossier resolve --database shops.json --resolve N+C,N+P --json
       divulge dossier resolve --database shops.jsonl --link N~1,P,C --probability 0.95 --out people.json
-    """
-    from divulge.views import dossier as views
+    """  # noqa: E501
+    from divulge.output import dossier as views
 
     refuse_idle(context, adversary.idle if adversary.merges else {})
     records = dv.dossier.read_database(database)
@@ -160,9 +199,20 @@ def resolve(
         dv.dossier.write_database(merged, out)
     if json_:
         documents = [views.record_document(record) for record in merged]
-        emit_json({"given": len(records), "records": documents, "graph": graph, **how, "settings": settings})
+        emit_json(
+            {
+                "given": len(records),
+                "records": documents,
+                "graph": graph,
+                **how,
+                "settings": settings,
+            }
+        )
     else:
-        show(views.resolution_text(merged, len(records), graph["edges"]), *views.settings_text(settings))
+        show(
+            views.resolution_text(merged, len(records), graph["edges"]),
+            *views.settings_text(settings),
+        )
 
 
 @app.command()
@@ -171,13 +221,22 @@ def dip(
     context: typer.Context,
     database: DatabaseOption,
     query: Annotated[
-        str, Option(metavar="FILE", help="What the adversary starts from: a record.", rich_help_panel="Records")
+        str,
+        Option(
+            metavar="FILE",
+            help="What the adversary starts from: a record.",
+            rich_help_panel="Records",
+        ),
     ],
     measure: MeasureOptions,
     adversary: AdversaryOptions,
     reference: Annotated[
         Text,
-        Option(metavar="FILE", help="The truth about the person, to measure the result.", rich_help_panel="Records"),
+        Option(
+            metavar="FILE",
+            help="The truth about the person, to measure the result.",
+            rich_help_panel="Records",
+        ),
     ] = None,
     json_: JsonOption = False,
 ) -> None:
@@ -188,14 +247,20 @@ def dip(
       divulge dossier dip --database shops.json --query q.json --resolve N --reference p.json
     """
     measures = [name for name in options_of(MeasureOptions) if name != "equivalence"]
-    refuse_idle(context, {**adversary.idle, **({} if reference else {"without --reference": measures})})
-    records, start, options = dv.dossier.read_database(database), dv.dossier.read_record(query), measure.read()
+    refuse_idle(
+        context, {**adversary.idle, **({} if reference else {"without --reference": measures})}
+    )
+    records = dv.dossier.read_database(database)
+    start = dv.dossier.read_record(query)
+    options = measure.read()
     adversary.warn_about_labels([*records, start])
-    known: dict[str, Any] = {}
+    reference_options: dict[str, Any] = {}
     if reference:
-        known = {"reference": dv.dossier.read_record(reference), "measure": options}
-    found = dv.dossier.dip(records, start, adversary.operator(options.equivalence), **known)
-    tell(adversary.with_files(found), json_=json_)
+        reference_options = {"reference": dv.dossier.read_record(reference), "measure": options}
+    dip_result = dv.dossier.dip(
+        records, start, adversary.operator(options.equivalence), **reference_options
+    )
+    tell(adversary.with_files(dip_result), json_=json_)
 
 
 @app.command()
@@ -223,17 +288,21 @@ def release(
     \b
     Example:
       divulge dossier release --database shops.json --reference p.json --resolve N+C,N+P --release card1=u.json --release card2=v.json
-    """
+    """  # noqa: E501
     refuse_idle(context, adversary.idle)
     drawing = Pictures.of(chart, ("records",))
-    records, options = dv.dossier.read_database(database), measure.read()
-    offered = {name: dv.dossier.read_record(path) for name, path in named_files(alternatives).items()}
+    records = dv.dossier.read_database(database)
+    options = measure.read()
+    offered = {
+        name: dv.dossier.read_record(path) for name, path in named_files(alternatives).items()
+    }
     adversary.warn_about_labels([*records, *offered.values()])
-    truth, operator = dv.dossier.read_record(reference), adversary.operator(options.equivalence)
-    found = dv.dossier.compare(records, truth, offered, operator=operator, measure=options)
+    truth = dv.dossier.read_record(reference)
+    operator = adversary.operator(options.equivalence)
+    comparison = dv.dossier.compare(records, truth, offered, operator=operator, measure=options)
     warn_about_labels(options, [*records, *offered.values(), truth])
-    tell(adversary.with_files(found), json_=json_)
-    drawing.draw({"records": found.chart}, json_=json_)
+    tell(adversary.with_files(comparison), json_=json_)
+    drawing.draw({"records": comparison.chart}, json_=json_)
 
 
 @app.command()
@@ -243,7 +312,11 @@ def disinform(
     database: DatabaseOption,
     reference: ReferenceOption,
     budget: Annotated[
-        float, Option(help="What disinformation may cost in all; an attribute costs 1.", rich_help_panel="Search")
+        float,
+        Option(
+            help="What disinformation may cost in all; an attribute costs 1.",
+            rich_help_panel="Search",
+        ),
     ],
     measure: MeasureOptions,
     adversary: AdversaryOptions,
@@ -256,13 +329,23 @@ def disinform(
         ),
     ] = None,
     cost: Annotated[
-        Texts, Option(metavar="ID=COST", help="What a candidate costs; repeatable.", rich_help_panel="Search")
+        Texts,
+        Option(
+            metavar="ID=COST", help="What a candidate costs; repeatable.", rich_help_panel="Search"
+        ),
     ] = None,
     method: Annotated[
-        str, Option(help="With --candidates: exact, bounded (reports its gap) or greedy.", rich_help_panel="Search")
+        str,
+        Option(
+            help="With --candidates: exact, bounded (reports its gap) or greedy.",
+            rich_help_panel="Search",
+        ),
     ] = "exact",
     steps: Annotated[
-        int, Option(help="How many choices the method bounded may measure.", min=1, rich_help_panel="Search")
+        int,
+        Option(
+            help="How many choices the method bounded may measure.", min=1, rich_help_panel="Search"
+        ),
     ] = 1000,
     chart: ChartOption = None,
     json_: JsonOption = False,
@@ -273,12 +356,16 @@ def disinform(
     Examples:
       divulge dossier disinform --database shops.json --reference p.json --resolve N --budget 5
       divulge dossier disinform --database shops.json --reference p.json --resolve N --budget 6 --candidates decoys.json
-    """
+    """  # noqa: E501
     refuse_idle(context, adversary.idle if candidates or adversary.resolve else {})
-    refuse_idle(context, {} if candidates else {"without --candidates": ("cost", "method", "steps")})
+    refuse_idle(
+        context, {} if candidates else {"without --candidates": ("cost", "method", "steps")}
+    )
     refuse_idle(context, {} if method == "bounded" else {"without --method bounded": ("steps",)})
     drawing = Pictures.of(chart, ("disinformation",))
-    records, truth, options = dv.dossier.read_database(database), dv.dossier.read_record(reference), measure.read()
+    records = dv.dossier.read_database(database)
+    truth = dv.dossier.read_record(reference)
+    options = measure.read()
     adversary.warn_about_labels(records)
     if not candidates and (adversary.link or adversary.augment or adversary.er != "swoosh"):
         raise BadInput(
@@ -287,15 +374,25 @@ def disinform(
         )
     with progress_bar("looking for disinformation"):
         if candidates:
-            costs, operator = numbers(cost or [], "--cost"), adversary.operator(options.equivalence)
+            costs = numbers(cost or [], "--cost")
+            operator = adversary.operator(options.equivalence)
             offered = dv.dossier.candidates_of(dv.dossier.read_database(candidates), costs=costs)
-            asked: dict[str, Any] = {"budget": budget, "operator": operator, "method": method, "steps": steps}
-            found = dv.dossier.choose_disinformation(records, truth, offered, measure=options, **asked)
+            search_options: dict[str, Any] = {
+                "budget": budget,
+                "operator": operator,
+                "method": method,
+                "steps": steps,
+            }
+            disinformation = dv.dossier.choose_disinformation(
+                records, truth, offered, measure=options, **search_options
+            )
         else:
             rule = adversary.match_rule()
-            found = dv.dossier.plan_disinformation(records, truth, rule=rule, budget=budget, measure=options)
-    tell(adversary.with_files(found), json_=json_)
-    drawing.draw({"disinformation": found.chart}, json_=json_)
+            disinformation = dv.dossier.plan_disinformation(
+                records, truth, rule=rule, budget=budget, measure=options
+            )
+    tell(adversary.with_files(disinformation), json_=json_)
+    drawing.draw({"disinformation": disinformation.chart}, json_=json_)
 
 
 @app.command()
@@ -309,7 +406,11 @@ def enhance(
     ] = None,
     about: Annotated[
         Text,
-        Option(metavar="ID", help="Only the composite record that contains this record.", rich_help_panel="Records"),
+        Option(
+            metavar="ID",
+            help="Only the composite record that contains this record.",
+            rich_help_panel="Records",
+        ),
     ] = None,
     json_: JsonOption = False,
 ) -> None:
@@ -322,7 +423,16 @@ def enhance(
     refuse_idle(context, adversary.idle)
     records = dv.dossier.read_database(database)
     adversary.warn_about_labels(records)
-    rule = adversary.match_rule() if adversary.resolve else None
-    heavy, er = dv.dossier.read_weights(weights) if weights else None, adversary.er
-    found = dv.dossier.enhance_each(records, rule=rule, method=er, about=about, weights=heavy)  # type: ignore[arg-type]
-    tell(found, json_=json_)
+    if adversary.resolve:
+        rule = adversary.match_rule()
+    else:
+        rule = None
+    if weights:
+        heavy = dv.dossier.read_weights(weights)
+    else:
+        heavy = None
+    method = cast("Literal['swoosh', 'closure']", adversary.er)
+    enhancements = dv.dossier.enhance_each(
+        records, rule=rule, method=method, about=about, weights=heavy
+    )
+    tell(enhancements, json_=json_)

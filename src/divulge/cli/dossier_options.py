@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of the dossier commands, written once: how leakage is measured, and what the adversary does with records."""
+"""Shared options of the dossier commands: the measure of leakage, and the adversary's methods."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ from divulge.errors import BadInput
 
 Item = TypeVar("Item")
 Finding = TypeVar(
-    "Finding", "dv.dossier.Attack", "dv.dossier.Dip", "dv.dossier.Alternatives", "dv.dossier.Disinformation"
+    "Finding",
+    "dv.dossier.Attack",
+    "dv.dossier.Dip",
+    "dv.dossier.Alternatives",
+    "dv.dossier.Disinformation",
 )
 _RECORDS = "Records"
 DatabaseOption = Annotated[
@@ -30,44 +34,58 @@ DatabaseOption = Annotated[
     ),
 ]
 ReferenceOption = Annotated[
-    str, Option(metavar="FILE", help="The truth about the person: a record.", rich_help_panel=_RECORDS)
+    str,
+    Option(metavar="FILE", help="The truth about the person: a record.", rich_help_panel=_RECORDS),
 ]
 
 
 EquivalenceOption = Annotated[
     Text,
     Option(
-        metavar="FILE", help='Values that mean the same: {"Zip": ["11*"], "Age": [">=50"]}.', rich_help_panel="Measure"
+        metavar="FILE",
+        help='Values that mean the same: {"Zip": ["11*"], "Age": [">=50"]}.',
+        rich_help_panel="Measure",
     ),
 ]
 
 
 @dataclass(frozen=True)
 class MeasureOptions:
-    """How leakage is measured."""
+    """The measure of leakage."""
 
     panel: ClassVar[str] = "Measure"
-    weights: Annotated[Text, Option(metavar="FILE", help='How much each label matters, as {"N": 2}.')] = None
-    beta: Annotated[float, Option(help="Above 1, completeness counts more; below 1, correctness.")] = 1.0
+    weights: Annotated[
+        Text, Option(metavar="FILE", help='How much each label matters, as {"N": 2}.')
+    ] = None
+    beta: Annotated[
+        float, Option(help="Above 1, completeness counts more; below 1, correctness.")
+    ] = 1.0
     equivalence: EquivalenceOption = None
     grade: Annotated[
         Texts,
-        Option(metavar="LABEL=DISTANCE", help="Near misses count in part: with A=10, 31 for 30 earns 0.9; repeatable."),
+        Option(
+            metavar="LABEL=DISTANCE",
+            help="Near misses count in part: with A=10, 31 for 30 earns 0.9; repeatable.",
+        ),
     ] = None
     statistics: Annotated[
         Text,
-        Option(metavar="FILE", help='Rare values tell more: how often each occurs, as {"A": {"30": 75, "90": 25}}.'),
+        Option(
+            metavar="FILE",
+            help='Rare values tell more: how often each occurs, as {"A": {"30": 75, "90": 25}}.',
+        ),
     ] = None
     joint: Annotated[
         Texts,
         Option(
             metavar="J=A+P[:FILE]",
-            help="What A and P tell together counts once, under the label J (FILE: label,value,joint); repeatable.",
+            help="What A and P tell together counts once, under the label J (FILE: "
+            "label,value,joint); repeatable.",
         ),
     ] = None
 
     def read(self) -> dv.dossier.Measure:
-        """The files opened."""
+        """Return the measure, with its files read."""
         return dv.dossier.Measure(
             weights=dv.dossier.read_weights(self.weights) if self.weights else None,
             beta=self.beta,
@@ -79,100 +97,147 @@ class MeasureOptions:
 
 
 def warn_about_labels(measure: dv.dossier.Measure, records: Iterable[dv.dossier.Record]) -> None:
-    """One line on standard error for labels that were named to be measured otherwise and that no record has."""
-    known = {label for record in records for label in record.labels}
+    """Print a warning for labels of the measure's options that no record has."""
+    record_labels = {label for record in records for label in record.labels}
     joints = (measure.joint or {}).values()
-    together = [given.members if isinstance(given, dv.dossier.Joint) else given for given in joints]
-    named = {*(measure.graded or ()), *(measure.background or ()), *(label for labels in together for label in labels)}
-    if unknown := sorted(named - known):
+    together = [joint.members if isinstance(joint, dv.dossier.Joint) else joint for joint in joints]
+    option_labels = {
+        *(measure.graded or ()),
+        *(measure.background or ()),
+        *(label for labels in together for label in labels),
+    }
+    if unknown := sorted(option_labels - record_labels):
         sys.stderr.write(
-            f"divulge: warning: no record has the label {', '.join(unknown)} of --grade, --statistics or --joint\n"
+            f"divulge: warning: no record has the label {', '.join(unknown)} of --grade, "
+            "--statistics or --joint\n"
         )
 
 
 def read_equivalence(file: str | None) -> dv.dossier.Equivalence | None:
-    """The equivalence of the file, if there is one."""
-    return dv.dossier.Equivalence.read(file) if file else None
+    """Read the equivalence file, if there is one."""
+    if file:
+        return dv.dossier.Equivalence.read(file)
+    return None
 
 
 @dataclass(frozen=True)
 class MatchOptions:
-    """Which records the adversary merges by a rule."""
+    """The rule by which the adversary merges records."""
 
     panel: ClassVar[str] = "Adversary"
     resolve: Annotated[
-        Text, Option("--resolve", "--rule", metavar="RULE", help="Merge records that share these labels: N+C,N+P.")
+        Text,
+        Option(
+            "--resolve",
+            "--rule",
+            metavar="RULE",
+            help="Merge records that share these labels: N+C,N+P.",
+        ),
     ] = None
-    er: Annotated[str, Option(help="How to merge: swoosh (merged records match anew) or closure.")] = "swoosh"
-    trust: Annotated[float, Option(help="Attributes with less confidence than this join nothing.")] = 0.0
+    er: Annotated[
+        str, Option(help="How to merge: swoosh (merged records match anew) or closure.")
+    ] = "swoosh"
+    trust: Annotated[
+        float, Option(help="Attributes with less confidence than this join nothing.")
+    ] = 0.0
 
     @property
     def idle(self) -> dict[str, Sequence[str]]:
-        """Options that change nothing, by the reason."""
-        return {} if self.resolve else {"without --resolve": ("er", "trust")}
+        """Options without effect, by the reason."""
+        if self.resolve:
+            return {}
+        return {"without --resolve": ("er", "trust")}
 
     def match_rule(self) -> dv.dossier.MatchRule:
-        """The rule, which a command may insist on."""
+        """Return the match rule.
+
+        Raises:
+            BadInput: There is none.
+        """
         if not self.resolve:
             raise BadInput(
-                "there is no match rule", hint="say when two records are about one person: --resolve N+C,N+P"
+                "there is no match rule",
+                hint="say when two records are about one person: --resolve N+C,N+P",
             )
         return dv.dossier.MatchRule.parse(self.resolve, threshold=self.trust)
 
     def warn_about_labels(self, records: Iterable[dv.dossier.Record]) -> None:
-        """One line on standard error for labels of the rule that no record has: they join nothing."""
+        """Print a warning for labels of the rule that no record has."""
         if self.resolve and (unknown := self.match_rule().unknown_labels(records)):
             sys.stderr.write(
-                f"divulge: warning: no record has the label {', '.join(unknown)} of --resolve {self.resolve}\n"
+                f"divulge: warning: no record has the label {', '.join(unknown)} of --resolve "
+                f"{self.resolve}\n"
             )
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What the adversary does, as a document holds it."""
-        return {"resolve": str(self.match_rule()), "er": self.er, "trust": self.trust} if self.resolve else {}
+        """Settings of the adversary for the JSON output."""
+        if self.resolve:
+            return {"resolve": str(self.match_rule()), "er": self.er, "trust": self.trust}
+        return {}
 
 
 @dataclass(frozen=True)
 class AdversaryOptions(MatchOptions):
-    """What the adversary does before looking."""
+    """The adversary's methods of inferring and merging."""
 
     link: Annotated[
         Text,
-        Option(metavar="LABELS", help="Merge by probability instead (Splink): N~1,P,C; ~1 allows one typing error."),
+        Option(
+            metavar="LABELS",
+            help="Merge by probability instead (Splink): N~1,P,C; ~1 allows one typing error.",
+        ),
     ] = None
     probability: Annotated[float, Option(help="With --link: how likely a match must be.")] = 0.9
-    prior: Annotated[float | None, Option(help="With --link: chance that two records are about one person.")] = None
+    prior: Annotated[
+        float | None, Option(help="With --link: chance that two records are about one person.")
+    ] = None
     augment: Annotated[
-        Texts, Option(metavar="A=Z:FILE", help="Infer label Z from label A by a CSV of two columns; repeatable.")
+        Texts,
+        Option(
+            metavar="A=Z:FILE",
+            help="Infer label Z from label A by a CSV of two columns; repeatable.",
+        ),
     ] = None
 
-    def with_files(self, found: Finding) -> Finding:
-        """The same, whose settings name the files that values were inferred by."""
-        return replace(found, settings={**found.settings, "augment": list(self.augment)}) if self.augment else found
+    def with_files(self, result: Finding) -> Finding:
+        """Return the result with the files of inferred values in its settings."""
+        if self.augment:
+            return replace(result, settings={**result.settings, "augment": list(self.augment)})
+        return result
 
     @property
     def merges(self) -> bool:
-        """Whether records are put together."""
+        """True if records are merged."""
         return bool(self.resolve or self.link)
 
     @property
     def idle(self) -> dict[str, Sequence[str]]:
-        """Options that change nothing, by the reason."""
-        return {**super().idle, **({} if self.link else {"without --link": ("probability", "prior")})}
+        """Options without effect, by the reason."""
+        return {
+            **super().idle,
+            **({} if self.link else {"without --link": ("probability", "prior")}),
+        }
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What the adversary does, as a document holds it."""
+        """Settings of the adversary for the JSON output."""
         by_probability = {"link": self.link, "probability": self.probability, "prior": self.prior}
-        inferred = {"augment": list(self.augment)} if self.augment else {}
+        if self.augment:
+            inferred = {"augment": list(self.augment)}
+        else:
+            inferred = {}
         return {**super().settings, **(by_probability if self.link else {}), **inferred}
 
     def operator(
         self, same: dv.dossier.Equivalence | None, price: dv.dossier.Cost | None = None
     ) -> dv.dossier.Operator:
-        """The steps in order: canonical values, inferred values, then merging."""
+        """Return the steps in order: canonical values, inferred values, then merging."""
         if self.resolve and self.link:
-            raise BadInput("--resolve and --link were both given", hint="merge by a rule or by probability, not both")
+            raise BadInput(
+                "--resolve and --link were both given",
+                hint="merge by a rule or by probability, not both",
+            )
         steps = list(self._preparations(same))
         price = price or dv.dossier.Cost(exponent=2)
         if self.resolve:
@@ -180,23 +245,39 @@ class AdversaryOptions(MatchOptions):
         if self.link:
             chances = {"threshold": self.probability, "prior": self.prior}
             steps.append(dv.dossier.Link(self.compared(), **chances, price=price))  # type: ignore[arg-type]
-        return steps[0] if len(steps) == 1 else dv.dossier.Chain(tuple(steps))
+        if len(steps) == 1:
+            return steps[0]
+        return dv.dossier.Chain(tuple(steps))
 
     def merge(
         self, records: dv.dossier.Database, same: dv.dossier.Equivalence | None
     ) -> tuple[dv.dossier.Database, dict[str, Any], dict[str, Any]]:
-        """The merged records, the graph of what joined, and how it was done."""
+        """Return the merged records, the graph of their links, and the settings of the method."""
         if self.resolve and self.link:
-            raise BadInput("--resolve and --link were both given", hint="merge by a rule or by probability, not both")
+            raise BadInput(
+                "--resolve and --link were both given",
+                hint="merge by a rule or by probability, not both",
+            )
         prepared = dv.dossier.Chain(tuple(self._preparations(same)))(records)
         if self.link:
-            linkage = dv.dossier.link(prepared, self.compared(), threshold=self.probability, prior=self.prior)
-            settings = {"method": "splink", "model": linkage.model, "prior": linkage.prior, "engine": linkage.engine}
+            linkage = dv.dossier.link(
+                prepared, self.compared(), threshold=self.probability, prior=self.prior
+            )
+            settings = {
+                "method": "splink",
+                "model": linkage.model,
+                "prior": linkage.prior,
+                "engine": linkage.engine,
+            }
             return linkage.records, linkage.graph(), settings
         rule = self.match_rule()
         watched = tracked(prepared, len(prepared), what="linking records")
-        found = dv.dossier.resolve(watched, rule, method=self.er)  # type: ignore[arg-type]
-        return found.records, found.graph(), {"method": found.method, "rule": str(rule)}
+        resolution = dv.dossier.resolve(watched, rule, method=self.er)  # type: ignore[arg-type]
+        return (
+            resolution.records,
+            resolution.graph(),
+            {"method": resolution.method, "rule": str(rule)},
+        )
 
     def _preparations(self, same: dv.dossier.Equivalence | None) -> Iterator[dv.dossier.Operator]:
         if same:
@@ -205,26 +286,30 @@ class AdversaryOptions(MatchOptions):
             yield dv.dossier.Augment(*_lookup(text))
 
     def compared(self) -> tuple[dv.dossier.Compared, ...]:
-        """The labels of --link: N~1 allows one typing error."""
-        found = []
+        """Parse the labels of --link: N~1 allows one typing error."""
+        comparisons = []
         for part in (self.link or "").split(","):
             label, _, edits = part.strip().partition("~")
             if not label or not (edits or "0").isdecimal():
-                raise BadInput(f"--link {self.link!r} is not a list of labels", hint="write N~1,P,C")
-            found.append(dv.dossier.Compared(label, edits=int(edits or 0)))
-        return tuple(found)
+                raise BadInput(
+                    f"--link {self.link!r} is not a list of labels", hint="write N~1,P,C"
+                )
+            comparisons.append(dv.dossier.Compared(label, edits=int(edits or 0)))
+        return tuple(comparisons)
 
 
 @dataclass(frozen=True)
 class CostOptions:
-    """What merging costs the adversary (section 2.4 of the paper)."""
+    """Cost of merging for the adversary (section 2.4 of the paper)."""
 
     panel: ClassVar[str] = "Adversary"
-    cost_coefficient: Annotated[float, Option(help="Merging |R| records costs this times |R| to the exponent.")] = 1.0
+    cost_coefficient: Annotated[
+        float, Option(help="Merging |R| records costs this times |R| to the exponent.")
+    ] = 1.0
     cost_exponent: Annotated[float, Option(help="2 compares all pairs.")] = 2.0
 
     def read(self) -> dv.dossier.Cost:
-        """As a value of the library."""
+        """Return the cost function."""
         return dv.dossier.Cost(self.cost_coefficient, self.cost_exponent)
 
 
@@ -234,22 +319,33 @@ class ReleaseOptions:
 
     panel: ClassVar[str] = "Table"
     table: Annotated[
-        Text, Option(metavar="TABLE", help="A published table instead of records: any file divulge reads.")
+        Text,
+        Option(
+            metavar="TABLE", help="A published table instead of records: any file divulge reads."
+        ),
     ] = None
     qi: Annotated[
-        Text, Option(metavar="COLUMNS", help="With --table: rows that agree on these columns are merged: Zip,Age.")
+        Text,
+        Option(
+            metavar="COLUMNS",
+            help="With --table: rows that agree on these columns are merged: Zip,Age.",
+        ),
     ] = None
     background: Annotated[
-        Texts, Option(metavar="TABLE", help="With --table: what the adversary knows besides; repeatable.")
+        Texts,
+        Option(metavar="TABLE", help="With --table: what the adversary knows besides; repeatable."),
     ] = None
     generalized_confidence: Annotated[
         float, Option(help="With --table: how far a generalized value counts as the true one.")
     ] = 1.0
 
     def measure(self, reference: str, options: dv.dossier.Measure) -> dv.dossier.PeopleLeakage:
-        """The leakage of each person of the reference file."""
+        """Measure the leakage of each person of the reference file."""
         if not self.qi:
-            raise BadInput("--table needs --qi", hint="name the columns by which rows are about the same people")
+            raise BadInput(
+                "--table needs --qi",
+                hint="name the columns by which rows are about the same people",
+            )
         columns = [name.strip() for name in self.qi.split(",")]
         people = dv.dossier.read_database(reference)
         return dv.dossier.table_leakage(
@@ -263,7 +359,7 @@ class ReleaseOptions:
 
 
 def tracked(items: Iterable[Item], total: int, *, what: str) -> Iterator[Item]:
-    """The items one by one, with a bar on a terminal."""
+    """Yield the items, with a progress bar on a terminal."""
     with progress_bar(what) as progress:
         for number, item in enumerate(items):
             if progress and number % 200 == 0:
@@ -271,58 +367,66 @@ def tracked(items: Iterable[Item], total: int, *, what: str) -> Iterator[Item]:
             yield item
 
 
-def named_files(given: Sequence[str]) -> dict[str, str]:
-    """NAME=FILE or FILE (named by its stem), repeated."""
-    found: dict[str, str] = {}
-    for text in given:
+def named_files(texts: Sequence[str]) -> dict[str, str]:
+    """Parse repeated NAME=FILE or FILE, which is named by its stem."""
+    paths_by_name: dict[str, str] = {}
+    for text in texts:
         name, sign, path = text.partition("=")
         if not sign or Path(text).exists():
-            name, path = Path(text).stem, text
-        if name in found:
+            name = Path(text).stem
+            path = text
+        if name in paths_by_name:
             raise BadInput(f"two files are called {name!r}", hint="name them: NAME=FILE")
-        found[name] = path
-    return found
+        paths_by_name[name] = path
+    return paths_by_name
 
 
-def numbers(given: Sequence[str], option: str) -> dict[str, float]:
-    """NAME=NUMBER, repeated."""
-    found: dict[str, float] = {}
-    for text in given:
+def numbers(texts: Sequence[str], option: str) -> dict[str, float]:
+    """Parse repeated NAME=NUMBER."""
+    numbers_by_name: dict[str, float] = {}
+    for text in texts:
         name, _, value = text.rpartition("=")
-        if name in found:
+        if name in numbers_by_name:
             raise BadInput(f"{option} was given twice for {name!r}", hint="keep one of them")
         try:
-            found[name] = float(value)
+            numbers_by_name[name] = float(value)
         except ValueError:
             raise BadInput(f"{option} {text!r} does not have the form NAME=NUMBER") from None
-    return found
+    return numbers_by_name
 
 
-def _joints(given: Sequence[str]) -> dict[str, dv.dossier.Joint | Iterable[str]]:
-    found: dict[str, dv.dossier.Joint | Iterable[str]] = {}
-    for label, named in map(_joint, given):
-        if label in found:
-            raise BadInput(f"--joint was given twice for {label!r}", hint="give each joint a label of its own")
-        found[label] = named
-    return found
+def _joints(texts: Sequence[str]) -> dict[str, dv.dossier.Joint | Iterable[str]]:
+    joints_by_label: dict[str, dv.dossier.Joint | Iterable[str]] = {}
+    for label, joint_members in map(_joint, texts):
+        if label in joints_by_label:
+            raise BadInput(
+                f"--joint was given twice for {label!r}", hint="give each joint a label of its own"
+            )
+        joints_by_label[label] = joint_members
+    return joints_by_label
 
 
 def _joint(text: str) -> tuple[str, dv.dossier.Joint | list[str]]:
-    """J=A+P or J=A+P:FILE as the label and what it stands for."""
+    """Parse J=A+P or J=A+P:FILE into the label and its members."""
     labels, colon, path = text.partition(":")
     label, _, members = labels.partition("=")
-    named = [each.strip() for each in members.split("+")]
-    if not label or not all(named) or (colon and not path):
+    member_labels = [member.strip() for member in members.split("+")]
+    if not label or not all(member_labels) or (colon and not path):
         raise BadInput(f"--joint {text!r} does not have the form J=A+P or J=A+P:FILE")
     if not colon:
-        return label, named
-    return label, dv.dossier.Joint(label, frozenset(named), dv.dossier.read_joint_values(path))
+        return label, member_labels
+    return label, dv.dossier.Joint(
+        label, frozenset(member_labels), dv.dossier.read_joint_values(path)
+    )
 
 
 def _lookup(text: str) -> tuple[str, str, Mapping[str, str]]:
-    """A=Z:FILE as the labels and the table."""
+    """Parse A=Z:FILE into the two labels and the lookup table."""
     labels, colon, path = text.partition(":")
     source, sign, target = labels.partition("=")
     if not (colon and sign and source and target and path):
-        raise BadInput(f"--augment {text!r} does not have the form A=Z:FILE", hint="such as address=zip:zips.csv")
+        raise BadInput(
+            f"--augment {text!r} does not have the form A=Z:FILE",
+            hint="such as address=zip:zips.csv",
+        )
     return source, target, dv.dossier.read_lookup(path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`divulge ledger`: what was released of the same people, when and to whom."""
+"""`divulge ledger`: releases of the same people, with their dates and recipients."""
 
 from __future__ import annotations
 
@@ -13,30 +13,36 @@ import typer
 from typer import Argument, Option
 
 import divulge as dv
-from divulge import results, values
+from divulge import results
 from divulge.cli import options
-from divulge.cli.given import DatasetOption, ExpiresOption, RecipientOption, open_ledger
+from divulge.cli.inputs import DatasetOption, ExpiresOption, RecipientOption, open_ledger
 from divulge.cli.options import JsonOption, Text, Texts, new_app, takes_groups, tell
 from divulge.cli.program import refuse_idle
 from divulge.errors import BadInput
+from divulge.text import count_with_noun
 
 app = new_app()
 LedgerArgument = Annotated[Path, Argument(metavar="LEDGER", help="The folder of a ledger.")]
-NumberArgument = Annotated[int, Argument(metavar="NUMBER", help="The number of a release, as list shows it.")]
+NumberArgument = Annotated[
+    int, Argument(metavar="NUMBER", help="The number of a release, as list shows it.")
+]
 
 
 @dataclass(frozen=True)
 class HoldingOptions:
-    """Whose releases."""
+    """Recipients and data set of the releases."""
 
     recipient: Annotated[
-        Texts, Option(metavar="NAMES", help="Only what these hold, with what everybody was given. Repeatable.")
+        Texts,
+        Option(
+            metavar="NAMES", help="Only what these hold, with what everybody was given. Repeatable."
+        ),
     ] = None
     dataset: Annotated[Text, Option(metavar="NAME", help="Only releases of this dataset.")] = None
 
     def of(self, ledger: Path) -> Any:
-        """The releases that were asked for."""
-        names = [name.strip() for given in self.recipient or [] for name in given.split(",")]
+        """Return the selected releases of a ledger."""
+        names = [name.strip() for text in self.recipient or [] for name in text.split(",")]
         return dv.Ledger(ledger, dataset=self.dataset).holdings(*names)
 
 
@@ -48,7 +54,7 @@ def ledger() -> None:
     Examples:
       divulge generalize patients.csv --policy divulge.toml --ledger ledger/ --recipient clinic --out release/
       divulge ledger list ledger/
-    """
+    """  # noqa: E501
 
 
 @app.command("list")
@@ -77,8 +83,12 @@ def show(ledger: LedgerArgument, number: NumberArgument, json_: JsonOption = Fal
 
 @app.command()
 def add(
-    ledger: Annotated[Path, Argument(metavar="LEDGER", help="The folder of a ledger; made if it is not there.")],
-    release: Annotated[Path, Argument(metavar="RELEASE", help="The folder of a release, with its mappings.")],
+    ledger: Annotated[
+        Path, Argument(metavar="LEDGER", help="The folder of a ledger; made if it is not there.")
+    ],
+    release: Annotated[
+        Path, Argument(metavar="RELEASE", help="The folder of a release, with its mappings.")
+    ],
     recipient: RecipientOption = None,
     dataset: DatasetOption = None,
     expires: ExpiresOption = None,
@@ -90,8 +100,10 @@ def add(
     Examples:
       divulge ledger add ledger/ release-2025/
       divulge ledger add ledger/ release-2025/ --recipient clinic --expires 2027-12-31
-    """
-    entered = open_ledger(ledger, recipient=recipient, dataset=dataset, expires=expires).add(release)
+    """  # noqa: E501
+    entered = open_ledger(ledger, recipient=recipient, dataset=dataset, expires=expires).add(
+        release
+    )
     tell(entered, json_=json_)
 
 
@@ -102,7 +114,7 @@ def retract(ledger: LedgerArgument, number: NumberArgument, json_: JsonOption = 
     \b
     Examples:
       divulge ledger retract ledger/ 3
-    """
+    """  # noqa: E501
     tell(open_ledger(ledger).retract(number), json_=json_)
 
 
@@ -121,18 +133,23 @@ def forget(
     Examples:
       divulge ledger forget ledger/ 3 --dry-run
       divulge ledger forget ledger/ 3 --force
-    """
+    """  # noqa: E501
     refuse_idle(context, {"with --dry-run": ("force",)} if dry_run else {})
     value = open_ledger(ledger)
-    found = value.entry(number) if dry_run else value.forget(number, force=force)
-    tell(found, json_=json_, forgotten=not dry_run)
+    if dry_run:
+        entry = value.entry(number)
+    else:
+        entry = value.forget(number, force=force)
+    tell(entry, json_=json_, forgotten=not dry_run)
 
 
 @app.command()
 @takes_groups
 def export(
     ledger: LedgerArgument,
-    out: Annotated[Path, Option(metavar="FILE", help="The file to write: .csv, .json or .parquet.")],
+    out: Annotated[
+        Path, Option(metavar="FILE", help="The file to write: .csv, .json or .parquet.")
+    ],
     holding: HoldingOptions,
     json_: JsonOption = False,
 ) -> None:
@@ -142,27 +159,29 @@ def export(
     Examples:
       divulge ledger export ledger/ --out releases.csv
       divulge ledger export ledger/ --recipient clinic --out clinic.json
-    """
-    found = holding.of(ledger)
-    results.write_file(out, _written(found, out), "list")
+    """  # noqa: E501
+    release_list = holding.of(ledger)
+    results.write_file(out, _written(release_list, out), "list")
     if json_:
-        tell(found, json_=True)
+        tell(release_list, json_=True)
     else:
-        options.show(f"{values.counted(len(found), 'release', 'releases')} written to {out}")
+        options.show(
+            f"{count_with_noun(len(release_list), 'release', 'releases')} written to {out}"
+        )
 
 
-def _written(found: Any, out: Path) -> bytes:
-    """The releases as the file's ending says."""
+def _written(release_list: Any, out: Path) -> bytes:
+    """Return the releases in the format of the file's extension."""
     import pyarrow.csv
     import pyarrow.parquet
 
     sink = io.BytesIO()
     if out.suffix == ".json":
-        return (json.dumps(found.to_dict(), ensure_ascii=False, indent=2) + "\n").encode()
+        return (json.dumps(release_list.to_dict(), ensure_ascii=False, indent=2) + "\n").encode()
     if out.suffix == ".csv":
-        pyarrow.csv.write_csv(found.to_frame(), sink)
+        pyarrow.csv.write_csv(release_list.to_frame(), sink)
     elif out.suffix == ".parquet":
-        pyarrow.parquet.write_table(found.to_frame(), sink)
+        pyarrow.parquet.write_table(release_list.to_frame(), sink)
     else:
         raise BadInput(f"{str(out)!r} is neither .csv nor .json nor .parquet")
     return sink.getvalue()

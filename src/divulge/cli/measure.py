@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`divulge measure`: every metric of a table."""
+"""`divulge measure`: all metrics of a table."""
 
 from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
@@ -13,13 +14,14 @@ from typer import Option
 
 import divulge as dv
 from divulge.cli import options, program
-from divulge.cli.given import (
-    PrivateOption,
+from divulge.cli.inputs import (
+    PrivateDirOption,
     ReleasedOfOption,
     ReleasedOption,
     SuppressionOptions,
     TableOptions,
-    held_already,
+    WithPrivateOption,
+    prior_release_arguments,
     table_or_release,
 )
 from divulge.cli.options import ChartOption, Makers, Pictures
@@ -30,43 +32,59 @@ app = options.new_app()
 
 @dataclass(frozen=True)
 class FurtherOptions:
-    """What else is told about the classes, beside every metric."""
+    """Further analyses of the classes, in addition to the metrics."""
 
     itpr_bands: Annotated[
         options.Text,
         Option(
             metavar="LOW,HIGH",
-            help="How many people are at low, moderate and high risk by ITPR; the paper gives no bounds.",
+            help="How many people are at low, moderate and high risk by ITPR; the paper gives no "
+            "bounds.",
         ),
     ] = None
     repair: Annotated[
         Literal["records", "cells"] | None,
-        Option(help="Which records to leave out, or of which a value to repair, so that ITPR falls most; greedy."),
+        Option(
+            help="Which records to leave out, or of which a value to repair, so that ITPR falls "
+            "most; greedy."
+        ),
     ] = None
-    repair_limit: Annotated[float, Option(help="The largest share of people that --repair may touch.")] = 0.05
+    repair_limit: Annotated[
+        float, Option(help="The largest share of people that --repair may touch.")
+    ] = 0.05
 
     independence: Annotated[
-        bool, Option("--independence", help="Which metrics order these classes alike, and which add something.")
+        bool,
+        Option(
+            "--independence",
+            help="Which metrics order these classes alike, and which add something.",
+        ),
     ] = False
 
     def answered(self, measurement: dv.Measurement) -> dict[str, Any]:
-        """Each answer by its name in the document."""
-        found: dict[str, Any] = {}
+        """Return the result of each analysis, by its name in the JSON output."""
+        further_results: dict[str, Any] = {}
         if self.itpr_bands is not None:
-            found["itpr_bands"] = measurement.bands(_bounds(self.itpr_bands))
+            further_results["itpr_bands"] = measurement.bands(_bounds(self.itpr_bands))
         if self.repair is not None:
-            asked: dict[str, Any] = {"how": self.repair, "limit": self.repair_limit}
-            found["repair"] = [measurement.repair(name, **asked) for name in (None, *measurement.beliefs)]
+            repair_options: dict[str, Any] = {"how": self.repair, "limit": self.repair_limit}
+            further_results["repair"] = [
+                measurement.repair(name, **repair_options) for name in (None, *measurement.beliefs)
+            ]
         if self.independence:
-            found["independence"] = [measurement.independence(name) for name in measurement.beliefs or (None,)]
-        return found
+            further_results["independence"] = [
+                measurement.independence(name) for name in measurement.beliefs or (None,)
+            ]
+        return further_results
 
 
 def _bounds(text: str) -> tuple[float, float]:
     try:
         low, high = (float(part) for part in text.split(","))
     except ValueError:
-        raise BadInput(f"--itpr-bands {text} are not two numbers", hint="such as 0.33,0.67") from None
+        raise BadInput(
+            f"--itpr-bands {text} are not two numbers", hint="such as 0.33,0.67"
+        ) from None
     return low, high
 
 
@@ -84,7 +102,9 @@ def measure(
     about: Annotated[
         options.Text, options.column("Any column, measured as if it were sensitive, with --given.")
     ] = None,
-    given: Annotated[options.Texts, options.columns("The columns the adversary knows, with --about.")] = None,
+    given: Annotated[
+        options.Texts, options.columns("The columns the adversary knows, with --about.")
+    ] = None,
     t: Annotated[
         float | None,
         Option(
@@ -96,11 +116,17 @@ def measure(
     l_value: Annotated[
         float | None,
         Option(
-            "--l", help="Hold an entropy l against the average and against every class.", rich_help_panel="Promises"
+            "--l",
+            help="Hold an entropy l against the average and against every class.",
+            rich_help_panel="Promises",
         ),
     ] = None,
     classes: Annotated[
-        bool, Option("--classes", help="With --json: also one entry per class. Else: one row per class as CSV.")
+        bool,
+        Option(
+            "--classes",
+            help="With --json: also one entry per class. Else: one row per class as CSV.",
+        ),
     ] = False,
     worst: Annotated[int, Option(help="How many of the worst classes to tell.", min=0)] = 10,
     by: Annotated[
@@ -120,7 +146,8 @@ def measure(
         ),
     ] = None,
     joint: options.JointOption = False,
-    private: PrivateOption = False,
+    with_private: WithPrivateOption = False,
+    private_dir: PrivateDirOption = None,
     chart: ChartOption = None,
     json_: options.JsonOption = False,
 ) -> None:
@@ -131,86 +158,139 @@ def measure(
       divulge measure patients.csv --qi zip,age --sensitive disease
       divulge measure patients.csv --about age --given zip,disease --json
       divulge measure patients.csv --qi zip,age --sensitive disease --class zip=47605 --class age=30 --chart class.svg
-    """
+    """  # noqa: E501
     from divulge import metrics
 
-    alone = classes and not json_
+    is_csv_output = classes and not json_
     in_words = ("worst", "by", "t", "l_value", *program.options_of(FurtherOptions))
-    program.refuse_idle(context, {"with --classes and without --json": in_words} if alone else {})
+    program.refuse_idle(
+        context, {"with --classes and without --json": in_words} if is_csv_output else {}
+    )
     program.refuse_idle(context, {"with --worst 0": ("by",)} if not worst else {})
     program.refuse_idle(context, {"with --class": ("classes", *in_words)} if class_ else {})
-    program.refuse_idle(context, {"without --repair": ("repair_limit",)} if further.repair is None else {})
-    drawing = Pictures.of(chart, _kinds(one=bool(class_), bounded=t is not None or l_value is not None))
-    if (l_value is not None and not 1 <= l_value < math.inf) or (t is not None and not 0 <= t < math.inf):
+    program.refuse_idle(
+        context, {"without --repair": ("repair_limit",)} if further.repair is None else {}
+    )
+    drawing = Pictures.of(
+        chart, _kinds(is_single=bool(class_), bounded=t is not None or l_value is not None)
+    )
+    if (l_value is not None and not 1 <= l_value < math.inf) or (
+        t is not None and not 0 <= t < math.inf
+    ):
         raise BadInput("--l must be a number of at least 1, and --t of at least 0")
-    judged = table_or_release(table, private=private)
-    opened = judged.table
+    target = table_or_release(table, with_private=with_private, private_dir=private_dir)
+    opened = target.table
     measurement = dv.measure(
-        judged,
+        target,
         **_roles(roles, opened, about, given),
         joint=joint,
-        adversary=replace(suppression.added_to(adversary.resolve(opened.names)), **held_already(released, released_of)),
+        adversary=replace(
+            suppression.added_to(adversary.resolve(opened.names)),
+            **prior_release_arguments(released, released_of),
+        ),
     )
     if class_:
-        one = measurement.of_class(**_class_values(class_, [key.name for key in measurement.contingency.keys]))
-        options.tell(one, json_=json_)
-        drawing.draw({"before_and_after": one.chart}, json_=json_)
+        keys = measurement.contingency.keys
+        class_values = _class_values(class_, [key.name for key in keys])
+        _reject_ambiguous_null(class_values, {key.name: key.labels for key in keys})
+        class_view = measurement.of_class(**class_values)
+        options.tell(class_view, json_=json_)
+        drawing.draw({"before_and_after": class_view.chart}, json_=json_)
         return
-    asked = t is not None or l_value is not None
-    if asked and not measurement.beliefs:
+    has_bounds = t is not None or l_value is not None
+    if has_bounds and not measurement.beliefs:
         raise BadInput("--t and --l are about a sensitive attribute, and none was measured")
-    held = (
-        {name: metrics.conditions_of(measurement, name, t=t, l_value=l_value) for name in measurement.beliefs}
-        if asked
-        else None
-    )
-    if alone:
+    if has_bounds:
+        conditions = {
+            name: metrics.conditions_of(measurement, name, t=t, l_value=l_value)
+            for name in measurement.beliefs
+        }
+    else:
+        conditions = None
+    if is_csv_output:
         if measurement.survey is not None:
-            sys.stderr.write(f"divulge: {measurement.notes[-1]}\n")  # else the rows could be taken for all classes
+            # without this note, the rows could be mistaken for all classes
+            sys.stderr.write(f"divulge: {measurement.notes[-1]}\n")
         _write_csv(measurement.class_table())
     else:
-        also: dict[str, Any] = {"classes": classes} if json_ else {}
-        also["beside"] = further.answered(measurement)
-        options.tell(measurement, json_=json_, worst=worst, by=by, conditions=held, **also)
+        if json_:
+            output_options: dict[str, Any] = {"classes": classes}
+        else:
+            output_options = {}
+        output_options["beside"] = further.answered(measurement)
+        options.tell(
+            measurement, json_=json_, worst=worst, by=by, conditions=conditions, **output_options
+        )
     makers: Makers = {
         "leakages": measurement.chart,
         "class_sizes": lambda: dv.charts.class_sizes(measurement),
         "information": lambda: dv.charts.information(measurement, t=t, l_value=l_value),
-        "independence": lambda: measurement.independence(next(iter(measurement.beliefs), None)).chart(),
+        "independence": lambda: measurement.independence(
+            next(iter(measurement.beliefs), None)
+        ).chart(),
     }
-    drawing.draw(makers, json_=json_ or alone)
+    drawing.draw(makers, json_=json_ or is_csv_output)
 
 
-def _kinds(*, one: bool, bounded: bool) -> tuple[str, ...]:
-    """The pictures of a measurement, the main one first: with t or l the one that shows them."""
-    if one:
+def _kinds(*, is_single: bool, bounded: bool) -> tuple[str, ...]:
+    """Return the charts of a measurement, the default first: `information` with t or l."""
+    if is_single:
         return ("before_and_after",)
     usual = ("leakages", "class_sizes", "information", "independence")
-    return tuple(sorted(usual, key=lambda name: name != "information")) if bounded else usual
+    if bounded:
+        return tuple(sorted(usual, key=lambda name: name != "information"))
+    return usual
 
 
-def _class_values(given: list[str], names: list[str]) -> dict[str, str]:
-    """The value of each quasi-identifier; a name may hold = itself, and then the longest one is meant."""
-    found: dict[str, str] = {}
-    for text in given:
+def _reject_ambiguous_null(
+    class_values: Mapping[str, str], labels: Mapping[str, Sequence[Any]]
+) -> None:
+    """Raise BadInput for "null" in a column that has both nulls and the text "null"."""
+    for name, value in class_values.items():
+        column_labels = labels.get(name, ())
+        if value == "null" and None in column_labels and "null" in column_labels:
+            raise BadInput(
+                f"--class {name}=null denotes two classes: {name!r} has nulls and the text 'null'",
+                hint=f"In Python of_class({name}=None) and of_class({name}='null') differ",
+            )
+
+
+def _class_values(texts: list[str], names: list[str]) -> dict[str, str]:
+    """Parse the value of each quasi-identifier.
+
+    A column name may hold "="; the longest matching name is used.
+    """
+    class_values: dict[str, str] = {}
+    for text in texts:
         name, sign, value = options.parted(text, names)
         if not sign:
-            raise BadInput(f"--class {text} does not say COLUMN=VALUE", hint=f"for example --class {names[0]}=...")
-        if name in found:
-            raise BadInput(f"--class names {name!r} twice", hint="a class has one value of each quasi-identifier")
-        found[name] = value
-    return found
+            raise BadInput(
+                f"--class {text} does not say COLUMN=VALUE",
+                hint=f"for example --class {names[0]}=...",
+            )
+        if name in class_values:
+            raise BadInput(
+                f"--class names {name!r} twice",
+                hint="a class has one value of each quasi-identifier",
+            )
+        class_values[name] = value
+    return class_values
 
 
-def _roles(roles: options.RoleOptions, opened: Any, about: str | None, given: list[str] | None) -> dict[str, Any]:
+def _roles(
+    roles: options.RoleOptions, opened: Any, about: str | None, known_columns: list[str] | None
+) -> dict[str, Any]:
     resolved = roles.resolve(opened)
-    if about is None and not given:
+    if about is None and not known_columns:
         return resolved
-    if about is None or not given or roles.qi or roles.sensitive:
+    if about is None or not known_columns or roles.qi or roles.sensitive:
         raise BadInput("--about and --given go together and take the place of --sensitive and --qi")
-    from divulge.table import split_names
+    from divulge.sources import split_names
 
-    return resolved | {"sensitive": (about,), "quasi_identifiers": split_names(opened, given)}
+    return resolved | {
+        "sensitive": (about,),
+        "quasi_identifiers": split_names(opened, known_columns),
+    }
 
 
 def _write_csv(table: Any) -> None:

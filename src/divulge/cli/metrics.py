@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`divulge metrics`: the list with definitions, and the reference page."""
+"""`divulge metrics`: the list of metrics with their definitions, and the reference page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typer import Option
 import divulge as dv
 from divulge.cli.options import JsonOption, emit_json, new_app, show
 from divulge.errors import BadInput
-from divulge.views import words
+from divulge.output import formatting
 
 if TYPE_CHECKING:
     from divulge.metrics import Measurement, Metric
@@ -28,7 +28,8 @@ app = new_app()
 
 @app.command()
 def metrics(
-    markdown: Annotated[bool, Option("--markdown", help="Print the reference page.")] = False, json_: JsonOption = False
+    markdown: Annotated[bool, Option("--markdown", help="Print the reference page.")] = False,
+    json_: JsonOption = False,
 ) -> None:
     """List every metric with its definition, and how it is promised.
 
@@ -46,10 +47,19 @@ def metrics(
         sys.stdout.write(reference_page(_example()))
         return
     for scope, heading in SCOPES.items():
-        table = words.grid("metric", "symbol", "unit", "as a promise", "meaning", "source", prose=2)
+        table = formatting.grid(
+            "metric", "symbol", "unit", "as a promise", "meaning", "source", prose=2
+        )
         for metric in dv.METRICS:
             if metric.scope == scope:
-                table.add_row(metric.name, metric.symbol, metric.unit, promise_of(metric), metric.plain, metric.source)
+                table.add_row(
+                    metric.name,
+                    metric.symbol,
+                    metric.unit,
+                    promise_of(metric),
+                    metric.plain,
+                    metric.source,
+                )
         show(heading, table, "")
 
 
@@ -71,24 +81,30 @@ def _facts(metric: Metric[Any]) -> dict[str, object]:
 
 
 def _example() -> Measurement:
-    """The eight people of the page."""
+    """Measure the eight people of the reference page."""
     import pyarrow as pa
 
     people = pa.table({"class": list(CLASSES), "value": list(VALUES)})
-    known = POPULATION
-    population = pa.table({"class": list(known), "people": list(known.values())})
+    class_sizes = POPULATION
+    population = pa.table({"class": list(class_sizes), "people": list(class_sizes.values())})
     adversary = dv.Adversary(population=population, population_count="people")
     return dv.measure(people, quasi_identifiers="class", sensitive="value", adversary=adversary)
 
 
-# --- page -------------------------------------------------------------------------------------------------------------
-# The reference page of all metrics: what each one means, its formula as MathML, and its number and picture in one small example.
-# The example is measured when the page is written, so its numbers are the library's; tests hold them against hand counts. Formulas are
-# drawn by the browser and pictures stand in the page: nothing is fetched.
-CLASSES, VALUES, POPULATION = "AAAABBCC", "xxyzxxyz", {"A": 8, "B": 6, "C": 4}
-"""Eight people: class A has the values of the whole table, B one value only, C the two others."""
+# --- page -----------------------------------------------------------------------------------------
+# The reference page of all metrics: the meaning of each, its formula as MathML, and its value and
+# chart for one small example. The example is measured when the page is written, so its numbers are
+# the library's; tests compare them with hand counts. The browser draws the formulas, and the charts
+# are part of the page: nothing is downloaded.
+CLASSES = "AAAABBCC"
+VALUES = "xxyzxxyz"
+POPULATION = {"A": 8, "B": 6, "C": 4}
+"""Eight people: class A has the values of the whole table, B only one value, C the two others."""
 
-SCOPES = {"identity": "Identity: who is this?", "sensitive": "Sensitive attributes: what does this person have?"}
+SCOPES = {
+    "identity": "Identity: who is this?",
+    "sensitive": "Sensitive attributes: what does this person have?",
+}
 _TOP = f"""# Every metric
 
 Written by `divulge metrics --markdown`. *Monotone*: merging classes never makes it worse. Where each class has a number, the worst of
@@ -124,11 +140,11 @@ assert m["entropy_leakage"].value == 1.5  # class B leaves 0 of 1.5 bits
 | *r*<sub>1</sub>, *r*<sub>2</sub>, … | how often the values of a class occur, the commonest first |
 | 1<sub>*c*</sub> | whether somebody is in the class |
 | E[1/*N*<sub>*c*</sub>] | 1/*N*<sub>*c*</sub> where the population is known, else its expectation from survey weights |
-"""
+"""  # noqa: E501
 
 
 def reference_page(example: Measurement) -> str:
-    """The page, from METRICS and the measured example."""
+    """Return the reference page, made from METRICS and the measured example."""
     lines = [_TOP]
     for scope, heading in SCOPES.items():
         chosen = [metric for metric in dv.METRICS if metric.scope == scope]
@@ -141,7 +157,7 @@ def reference_page(example: Measurement) -> str:
 
 
 def promise_of(metric: Metric[Any]) -> str:
-    """As --promise takes it; nothing where a metric says what could be reached at best."""
+    """Return the requirement as --promise takes it; "" for a metric that cannot be required."""
     if metric.kind != "risk":
         return ""
     return f"{Promise.name_of(metric)} {metric.sign} {'c,l' if metric.takes_l else 'bound'}"
@@ -149,21 +165,46 @@ def promise_of(metric: Metric[Any]) -> str:
 
 def _row(metric: Metric[Any]) -> str:
     name = Promise.name_of(metric)
-    symbol = f"<code>{html.escape(metric.symbol)}</code>" if metric.symbol else ""
-    shown = name.replace("_", "_<wbr>")  # where a phone may break it
-    cells = [f"[{shown}](#{name.replace(' ', '-')})", symbol, metric.plain]
+    if metric.symbol:
+        symbol = f"<code>{html.escape(metric.symbol)}</code>"
+    else:
+        symbol = ""
+    breakable_name = name.replace("_", "_<wbr>")  # narrow screens may break the line here
+    cells = [f"[{breakable_name}](#{name.replace(' ', '-')})", symbol, metric.plain]
     return f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |"
 
 
 def _section(metric: Metric[Any], example: Measurement) -> list[str]:
-    attribute = next(iter(example.sensitive)) if metric.scope == "sensitive" else None
-    scores = example.identity if attribute is None else example.sensitive[attribute]
+    if metric.scope == "sensitive":
+        attribute = next(iter(example.sensitive))
+    else:
+        attribute = None
+    if attribute is None:
+        scores = example.identity
+    else:
+        scores = example.sensitive[attribute]
     value = scores[metric.name].value
-    classes = [] if metric.per_class is None else [float(each) for each in example.per_class(metric.name, attribute)]
-    picture = _bars(classes, metric) if classes else _whole(value, metric, example)
-    facts = [f"Unit: {metric.unit}", f"{metric.worse} is worse", *(["monotone"] if metric.monotone else [])]
-    promise = f" Promise: `{promise_of(metric)}`." if promise_of(metric) else ""
-    source = f" {metric.source}." if metric.source else ""
+    if metric.per_class is None:
+        classes = []
+    else:
+        classes = [float(class_value) for class_value in example.per_class(metric.name, attribute)]
+    if classes:
+        picture = _bars(classes, metric)
+    else:
+        picture = _maximum_chart(value, metric, example)
+    facts = [
+        f"Unit: {metric.unit}",
+        f"{metric.worse} is worse",
+        *(["monotone"] if metric.monotone else []),
+    ]
+    if promise_of(metric):
+        promise = f" Promise: `{promise_of(metric)}`."
+    else:
+        promise = ""
+    if metric.source:
+        source = f" {metric.source}."
+    else:
+        source = ""
     return [
         f"### {Promise.name_of(metric)}",
         "",
@@ -171,12 +212,12 @@ def _section(metric: Metric[Any], example: Measurement) -> list[str]:
         "",
         f'<div class="metric">{mathml(metric.formula)}{picture}</div>',
         "",
-        f"In the example: **{words.number(value)}**.",
+        f"In the example: **{formatting.number(value)}**.",
         "",
     ]
 
 
-# --- formulas ---------------------------------------------------------------------------------------------------------
+# --- formulas -------------------------------------------------------------------------------------
 _TOKEN = re.compile(r"\.\.\.|<=|[A-Za-z]+|\d+|\S")
 _SIGNS = {"sum": "∑", "in": "∈", "<=": "≤", "-": "\u2212", "...": "…", "beta": "β"}
 _OVER_CLASSES = ("max", "min", "median", "sum")
@@ -184,7 +225,7 @@ _FUNCTIONS = ("log", "ln")
 
 
 def mathml(formula: str) -> str:
-    """A formula as it is typed (`Metric.formula`) in the markup that browsers draw by themselves."""
+    """Convert a typed formula (`Metric.formula`) to MathML, which browsers draw themselves."""
     drawn = "".join(_items(_TOKEN.findall(formula), end=""))
     return f'<math display="block" alttext="{html.escape(formula)}">{drawn}</math>'
 
@@ -192,10 +233,18 @@ def mathml(formula: str) -> str:
 def _items(tokens: list[str], *, end: str) -> Iterator[str]:
     while tokens and tokens[0] != end:
         name = tokens[0]
-        base, below, above = _atom(tokens), "", ""
+        base = _atom(tokens)
+        below = ""
+        above = ""
         while tokens and tokens[0] in ("_", "^"):
-            below, above = (_argument(tokens), above) if tokens.pop(0) == "_" else (below, _argument(tokens))
-        kind = "under" if name in _OVER_CLASSES else "sub"
+            if tokens.pop(0) == "_":
+                below = _argument(tokens)
+            else:
+                above = _argument(tokens)
+        if name in _OVER_CLASSES:
+            kind = "under"
+        else:
+            kind = "sub"
         yield _scripted(base, below, above, kind)
 
 
@@ -204,11 +253,13 @@ def _scripted(base: str, below: str, above: str, kind: str) -> str:
         return f"<msubsup>{base}{below}{above}</msubsup>"
     if below:
         return f"<m{kind}>{base}{below}</m{kind}>"
-    return f"<msup>{base}{above}</msup>" if above else base
+    if above:
+        return f"<msup>{base}{above}</msup>"
+    return base
 
 
 def _argument(tokens: list[str]) -> str:
-    """What stands in braces, or one atom."""
+    """Convert a group in braces, or one atom."""
     if tokens[0] != "{":
         return _atom(tokens)
     tokens.pop(0)
@@ -232,36 +283,55 @@ def _atom(tokens: list[str]) -> str:
         return f"<mn>{sign}</mn>"
     if word in _OVER_CLASSES or word in _FUNCTIONS:
         return f'<mo lspace="0.15em" rspace="0.15em">{sign}</mo>'
-    return f"<mi>{sign}</mi>" if sign.isalpha() else f"<mo>{sign}</mo>"
+    if sign.isalpha():
+        return f"<mi>{sign}</mi>"
+    return f"<mo>{sign}</mo>"
 
 
-# --- pictures ---------------------------------------------------------------------------------------------------------
-_LONGEST, _LINE = 130, 16
+# --- pictures -------------------------------------------------------------------------------------
+_LONGEST = 130
+_LINE = 16
 
 
 def _bars(values: Sequence[float], metric: Metric[Any]) -> str:
-    """One bar for each class; the worst ones are filled."""
-    finite = [abs(each) for each in values if math.isfinite(each)]
+    """Draw one bar for each class; the worst ones are filled."""
+    finite = [abs(value) for value in values if math.isfinite(value)]
     scale = max(finite, default=0.0) or 1.0
-    worst = max(values) if metric.worse == "high" else min(values)
-    lengths = [_LONGEST if math.isinf(each) else max(each, 0.0) / scale * _LONGEST for each in values]
+    if metric.worse == "high":
+        worst = max(values)
+    else:
+        worst = min(values)
+    lengths = [
+        _LONGEST if math.isinf(value) else max(value, 0.0) / scale * _LONGEST for value in values
+    ]
     return _svg(
         [
-            (name, length, words.number(each), each == worst)
-            for name, length, each in zip(POPULATION, lengths, values, strict=True)
+            (name, length, formatting.number(value), value == worst)
+            for name, length, value in zip(POPULATION, lengths, values, strict=True)
         ]
     )
 
 
-def _whole(value: float, metric: Metric[Any], example: Measurement) -> str:
-    """The table's number against the most that it can be: all of a share, all bits there are, all people, all values."""
+def _maximum_chart(value: float, metric: Metric[Any], example: Measurement) -> str:
+    """Draw the value of the table next to its maximum.
+
+    The maximum is 1, all bits, all people or all values, depending on the unit.
+    """
     bits = example.identity_view.person_entropy
     if metric.scope == "sensitive":
-        bits = next(iter(example.beliefs.values())).whole.entropy
-    most = {"bits": bits, "people": float(example.people), "classes": float(example.people), "values": len(set(VALUES))}
-    limit = most.get(metric.unit, 1.0)
+        bits = next(iter(example.beliefs.values())).whole_table.entropy
+    maxima = {
+        "bits": bits,
+        "people": float(example.people),
+        "classes": float(example.people),
+        "values": len(set(VALUES)),
+    }
+    limit = maxima.get(metric.unit, 1.0)
     return _svg(
-        [("", value / limit * _LONGEST, words.number(value), True), ("at most", _LONGEST, words.number(limit), False)]
+        [
+            ("", value / limit * _LONGEST, formatting.number(value), True),
+            ("at most", _LONGEST, formatting.number(limit), False),
+        ]
     )
 
 
@@ -269,9 +339,15 @@ def _svg(lines: Sequence[tuple[str, float, str, bool]]) -> str:
     title = ", ".join(f"{name} {text}".strip() for name, _, text, _ in lines)
     rows = "".join(
         f'<text x="44" y="{top + 12}" text-anchor="end">{name}</text>'
-        f'<rect x="50" y="{top + 2}" width="{max(length, 1.0):.0f}" height="11" class="{"worst" if full else "other"}"/>'
+        f'<rect x="50" y="{top + 2}" width="{max(length, 1.0):.0f}" height="11" '
+        f'class="{"worst" if full else "other"}"/>'
         f'<text x="{56 + max(length, 1.0):.0f}" y="{top + 12}">{text}</text>'
-        for top, (name, length, text, full) in zip(range(0, _LINE * len(lines), _LINE), lines, strict=True)
+        for top, (name, length, text, full) in zip(
+            range(0, _LINE * len(lines), _LINE), lines, strict=True
+        )
     )
     height = _LINE * len(lines)
-    return f'<svg viewBox="0 0 240 {height}" width="240" height="{height}" role="img" aria-label="{title}">{rows}</svg>'
+    return (
+        f'<svg viewBox="0 0 240 {height}" width="240" height="{height}" role="img" '
+        f'aria-label="{title}">{rows}</svg>'
+    )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`divulge perturbed`: a release whose values were changed at random, against its original."""
+"""`divulge perturbed`: a randomly perturbed release compared with its original."""
 
 from __future__ import annotations
 
@@ -17,16 +17,23 @@ app = new_app()
 def perturbed(
     original: Annotated[str, Argument(metavar="ORIGINAL", help="The original table.")],
     published: Annotated[str, Argument(metavar="PUBLISHED", help="The published table.")],
-    columns: Annotated[list[str], columns("Columns whose values were changed; names, globs or several with commas.")],
+    columns: Annotated[
+        list[str],
+        columns("Columns whose values were changed; names, globs or several with commas."),
+    ],
     sensitive: Annotated[
-        list[str] | None, columns("Attributes of the original about which the published values tell something.")
+        list[str] | None,
+        columns("Attributes of the original about which the published values tell something."),
     ] = None,
-    key: Annotated[Text, column("Column that says which rows belong together; by position if not given.")] = None,
+    key: Annotated[
+        Text, column("Column that says which rows belong together; by position if not given.")
+    ] = None,
     epsilon: Annotated[
         float | None,
         Option(
             metavar="NUMBER",
-            help="Of the differential privacy promised for each value: the bits it allows, beside those measured.",
+            help="Of the differential privacy promised for each value: the bits it allows, "
+            "beside those measured.",
             rich_help_panel="Adversary",
         ),
     ] = None,
@@ -40,9 +47,11 @@ def perturbed(
       divulge perturbed original.csv published.csv --columns age,income --key id
       divulge perturbed original.csv published.csv --columns age --sensitive disease --epsilon 1
     """
-    from divulge.table import read, split_names
+    from divulge.sources import read, split_names
 
     table = read(original)
-    names, about = (split_names(table, given) for given in (columns, sensitive or []))
-    found = dv.perturbed(original, published, columns=names, sensitive=about, key=key, epsilon=epsilon)
-    tell(found, json_=json_, worst=worst)
+    names, about = (split_names(table, texts) for texts in (columns, sensitive or []))
+    perturbation = dv.perturbed(
+        original, published, columns=names, sensitive=about, key=key, epsilon=epsilon
+    )
+    tell(perturbation, json_=json_, worst=worst)

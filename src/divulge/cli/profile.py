@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`divulge profile`: each column, and the role it probably plays."""
+"""`divulge profile`: each column, and its suggested role."""
 
 from __future__ import annotations
 
 import divulge as dv
-from divulge.cli.given import TableOptions
+from divulge.cli.inputs import TableOptions
 from divulge.cli.options import JsonOption, new_app, takes_groups, tell
 
 app = new_app()

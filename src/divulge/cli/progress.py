@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is going on: bars and a pulse on a terminal, and the log of steps by the standard module.
+"""Progress: bars and elapsed time on a terminal, and the log of steps.
 
-Whatever takes longer than two seconds shows something. There is one line on the screen, and who has more to say takes it: a bar that counts
-its pieces before one of a statement that an engine runs, and both before the pulse, which tells the last step that was logged and how long
-the command has been at work. Steps are logged to `logging.getLogger("divulge")`: a step at INFO, a statement at DEBUG.
+Everything that takes longer than two seconds shows something. There is one line on the screen, and
+the more informative display takes it: first a bar that counts pieces of work, then a bar of an
+engine's statement, then the pulse. The pulse shows the last logged step and the time since the
+start of the command. Steps are logged to `logging.getLogger("divulge")`: a step at INFO, a
+statement at DEBUG.
 """
 
 from __future__ import annotations
@@ -25,19 +27,19 @@ VARIABLE = "DIVULGE_LOG"
 LOG = logging.getLogger("divulge")
 LEVELS = ("debug", "info", "warning", "error")
 PATIENCE = 2.0
-"""Seconds without a bar, after which the pulse comes."""
+"""Seconds without a bar until the pulse is shown."""
 _BEAT = 0.2
 
 
 class _Shown(NamedTuple):
-    """What has the line of the screen."""
+    """The display that currently has the line of the screen."""
 
     owner: object
     rank: int
 
 
 class _Screen:
-    """The line at the bottom of a terminal; one thing at a time stands there."""
+    """The line at the bottom of a terminal, which shows one display at a time."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -45,15 +47,19 @@ class _Screen:
         self._bar: Any = None
         self.quiet_since = time.monotonic()
 
-    def tell(self, owner: object, rank: int, what: str, done: int = 0, total: int | None = None) -> None:
-        """Show how far something is, unless what matters more is shown."""
+    def tell(
+        self, owner: object, rank: int, what: str, done: int = 0, total: int | None = None
+    ) -> None:
+        """Show the progress of something, unless a display of higher rank is shown."""
         with self._lock:
             if self._shown is None or self._shown.rank < rank:
                 self.clear()
                 self._begin()
                 self._shown = _Shown(owner, rank)
             if self._shown.owner is owner:
-                self._bar.update(self._bar.task_ids[0], description=what, completed=done, total=total)
+                self._bar.update(
+                    self._bar.task_ids[0], description=what, completed=done, total=total
+                )
 
     def _begin(self) -> None:
         from rich.console import Console
@@ -64,7 +70,7 @@ class _Screen:
         self._bar.start()
 
     def leave(self, owner: object, done: int | None = None) -> None:
-        """What was shown is done; `done` is the last that is told of it."""
+        """End a display; `done` is the last count that it shows."""
         with self._lock:
             if self._shown is not None and self._shown.owner is owner:
                 if done is not None:
@@ -72,7 +78,7 @@ class _Screen:
                 self.clear()
 
     def clear(self) -> None:
-        """Take away whatever is there, so that something can be printed."""
+        """Clear the line, so that something can be printed."""
         with self._lock:
             if self._bar is not None:
                 self._bar.stop()
@@ -85,7 +91,10 @@ SCREEN = _Screen()
 
 @contextmanager
 def progress_bar(what: str) -> Iterator[Callable[[int, int], None] | None]:
-    """A bar on standard error for long work, fed with (done, total); nothing when standard error is not a terminal."""
+    """Show a bar on standard error for long work, and yield its callback of (done, total).
+
+    The callback is None if standard error is not a terminal.
+    """
     if not sys.stderr.isatty():
         yield None
         return
@@ -98,7 +107,10 @@ def progress_bar(what: str) -> Iterator[Callable[[int, int], None] | None]:
 
 
 def statement_bar() -> Callable[[int, int], None] | None:
-    """A bar for statements that take long, which an engine feeds by itself; None when standard error is not a terminal."""
+    """Return the callback of a bar for long statements, which an engine calls.
+
+    It is None if standard error is not a terminal.
+    """
     if not sys.stderr.isatty():
         return None
     owner = object()
@@ -112,38 +124,41 @@ def statement_bar() -> Callable[[int, int], None] | None:
     return tell
 
 
-# --- the pulse and the log --------------------------------------------------------------------------------------------
+# --- the pulse and the log ------------------------------------------------------------------------
 @contextmanager
 def followed(arguments: Sequence[str]) -> Iterator[list[str]]:
-    """The arguments without --verbose, while steps are logged and, on a terminal, the pulse beats."""
-    given = [word for word in arguments if word != OPTION]
+    """Yield the arguments without --verbose; log steps and show the pulse meanwhile."""
+    command_line = [word for word in arguments if word != OPTION]
     last = _LastStep()
-    with _logging(_level(verbose=len(given) < len(arguments)), last), _pulse(last):
-        yield given
+    with _logging(_level(verbose=len(command_line) < len(arguments)), last), _pulse(last):
+        yield command_line
 
 
 def _level(*, verbose: bool) -> int | None:
-    named = os.environ.get(VARIABLE, "").lower()
-    if named and named not in LEVELS:
-        raise BadInput(f"{VARIABLE} is {named!r}", hint=f"it is one of {', '.join(LEVELS)}")
-    wanted = [logging.getLevelNamesMapping()[named.upper()]] if named else []
-    return min([*wanted, *([logging.INFO] if verbose else [])], default=None)
+    level_name = os.environ.get(VARIABLE, "").lower()
+    if level_name and level_name not in LEVELS:
+        raise BadInput(f"{VARIABLE} is {level_name!r}", hint=f"it is one of {', '.join(LEVELS)}")
+    if level_name:
+        level_numbers = [logging.getLevelNamesMapping()[level_name.upper()]]
+    else:
+        level_numbers = []
+    return min([*level_numbers, *([logging.INFO] if verbose else [])], default=None)
 
 
 class _LastStep(logging.Handler):
-    """Keeps what was logged last."""
+    """Keeps the last logged message."""
 
     text = "at work"
 
     def emit(self, record: logging.LogRecord) -> None:
-        """As ever."""
+        """Keep the message of a step."""
         if record.levelno >= logging.INFO:
             self.text = record.getMessage()
 
 
 @contextmanager
 def _logging(level: int | None, last: _LastStep) -> Iterator[None]:
-    """Lines on standard error where somebody asked for them; the pulse hears of steps in any case."""
+    """Log lines to standard error if a level is set; the pulse receives steps in any case."""
     handlers: list[logging.Handler] = [last]
     if level is not None:
         lines = logging.StreamHandler(sys.stderr)
@@ -167,13 +182,16 @@ def _pulse(last: _LastStep) -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
-    done, owner, began = threading.Event(), object(), time.monotonic()
+    done = threading.Event()
+    owner = object()
+    began = time.monotonic()
     SCREEN.quiet_since = began
 
     def beat() -> None:
         while not done.wait(_BEAT):
             if time.monotonic() - SCREEN.quiet_since >= PATIENCE:
-                with contextlib.suppress(Exception):  # a pulse must not end the work that it tells of
+                # an error of the pulse must not end the command
+                with contextlib.suppress(Exception):
                     SCREEN.tell(owner, 1, f"{last.text} ({time.monotonic() - began:.0f} s)")
 
     thread = threading.Thread(target=beat, daemon=True)

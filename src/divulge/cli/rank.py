@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`divulge rank`: quasi-identifiers and their combinations by risk."""
+"""`divulge rank`: quasi-identifiers and their combinations, ranked by risk."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typer import Option
 
 import divulge as dv
 from divulge.cli import options, program
-from divulge.cli.given import HierarchiesOption, TableOptions, levels_and_adversary, policy_of
+from divulge.cli.inputs import HierarchiesOption, TableOptions, levels_and_adversary, policy_of
 from divulge.cli.options import ChartOption, Pictures
 from divulge.cli.progress import progress_bar
 from divulge.errors import BadInput
 from divulge.policy import Promise
 
 if TYPE_CHECKING:
-    from divulge.belief import Adversary
-    from divulge.table import Table
+    from divulge.adversary import Adversary
+    from divulge.sources import Table
 
 
 app = options.new_app()
@@ -33,7 +33,9 @@ def rank(
     roles: options.RoleOptions,
     adversary: options.BeliefOptions,
     policy: options.PolicyOption = None,
-    up_to: Annotated[int, Option(help="The largest combination to look at.", min=1, rich_help_panel="Search")] = 3,
+    up_to: Annotated[
+        int, Option(help="The largest combination to look at.", min=1, rich_help_panel="Search")
+    ] = 3,
     threshold: Annotated[
         float,
         Option(
@@ -48,7 +50,8 @@ def rank(
         Option(
             "--set",
             metavar="COLUMNS",
-            help="A combination to set side by side with others, as a,b; with promises made coarser first. Repeatable.",
+            help="A combination to set side by side with others, as a,b; with promises made "
+            "coarser first. Repeatable.",
             rich_help_panel="Search",
             autocompletion=program.columns,
         ),
@@ -71,7 +74,12 @@ def rank(
         ),
     ] = False,
     every: Annotated[
-        int, Option(help="With --growing: by how many attributes the sets grow.", min=1, rich_help_panel="Search")
+        int,
+        Option(
+            help="With --growing: by how many attributes the sets grow.",
+            min=1,
+            rich_help_panel="Search",
+        ),
     ] = 1,
     most: Annotated[int, Option(help="How many combinations to show on a terminal.", min=1)] = 15,
     chart: ChartOption = None,
@@ -85,11 +93,17 @@ def rank(
       divulge rank patients.csv --qi zip,age,sex --sensitive disease --up-to 3 --threshold 0.8
       divulge rank survey.parquet --qi 'q*' --growing --every 10
       divulge rank patients.csv --qi zip,age,sex --sensitive disease --set zip,age --set age,sex --k-anonymity 5
-    """
+    """  # noqa: E501
     anonymizing = bool(policy or promises)
     if anonymizing and (growing or not set_):
-        what = "with --growing" if growing else "without --set"
-        raise BadInput(f"promises have no effect {what}", hint="name the sets that shall keep them: --set COLUMNS")
+        if growing:
+            what = "with --growing"
+        else:
+            what = "without --set"
+        raise BadInput(
+            f"promises have no effect {what}",
+            hint="name the sets that shall keep them: --set COLUMNS",
+        )
     program.refuse_idle(
         context,
         {"with --growing": ("up_to", "threshold", "set_", "prune", "most", "hierarchies")}
@@ -98,55 +112,77 @@ def rank(
     )
     program.refuse_idle(context, {} if anonymizing else {"without a promise": ("hierarchies",)})
     program.refuse_idle(context, {"with --json": ("most",)} if json_ else {})
-    program.refuse_idle(context, {"on a ranking, which counts rows, or people with --person": ("weight",)})
+    program.refuse_idle(
+        context, {"on a ranking, which counts rows, or people with --person": ("weight",)}
+    )
     drawing = Pictures.of(chart, ("known_columns",) if growing else ("sets", "known_columns"))
     opened = table.read()
-    given = roles.resolve(opened)
-    kept = policy_of(policy, promises) if anonymizing else None
-    if kept is None:
-        levels, her = None, adversary.resolve(opened.names)
+    role_arguments = roles.resolve(opened)
+    if anonymizing:
+        effective_policy = policy_of(policy, promises)
     else:
-        levels, her = levels_and_adversary(opened, kept, given, hierarchies=hierarchies, adversary=adversary)
+        effective_policy = None
+    if effective_policy is None:
+        levels = None
+        effective_adversary = adversary.resolve(opened.names)
+    else:
+        levels, effective_adversary = levels_and_adversary(
+            opened, effective_policy, role_arguments, hierarchies=hierarchies, adversary=adversary
+        )
     if growing:
-        _growing(opened, given, her, every=every, json_=json_, drawing=drawing)
+        _growing(
+            opened, role_arguments, effective_adversary, every=every, json_=json_, drawing=drawing
+        )
         return
-    from divulge.table import split_names
+    from divulge.sources import split_names
 
     with progress_bar("combinations") as progress:
         ranking = dv.rank(
             opened,
-            quasi_identifiers=given["quasi_identifiers"],
-            sensitive=given["sensitive"],
-            person=given["person"],
-            adversary=her,
+            quasi_identifiers=role_arguments["quasi_identifiers"],
+            sensitive=role_arguments["sensitive"],
+            person=role_arguments["person"],
+            adversary=effective_adversary,
             up_to=up_to,
             threshold=threshold,
             sets=[split_names(opened, [names]) for names in set_ or []],
-            policy=kept,
+            policy=effective_policy,
             hierarchies=levels,
             prune=prune,
             progress=progress,
         )
     options.tell(ranking, json_=json_, text={"most": most})
-    drawing.draw({"sets": ranking.chart, "known_columns": lambda: dv.charts.known_columns(ranking)}, json_=json_)
+    drawing.draw(
+        {"sets": ranking.chart, "known_columns": lambda: dv.charts.known_columns(ranking)},
+        json_=json_,
+    )
 
 
 def _growing(
-    opened: Table, given: dict[str, Any], her: Adversary, *, every: int, json_: bool, drawing: Pictures
+    opened: Table,
+    role_arguments: dict[str, Any],
+    adversary: Adversary,
+    *,
+    every: int,
+    json_: bool,
+    drawing: Pictures,
 ) -> None:
-    if given["person"] is not None:
-        raise BadInput("--growing counts rows, not people", hint="reduce the table to one row per person first")
-    her.refuse(
-        sorted(set(her.given) - {"nulls", "suppressed"}), "growing sets are held against the table's own distribution"
+    if role_arguments["person"] is not None:
+        raise BadInput(
+            "--growing counts rows, not people", hint="reduce the table to one row per person first"
+        )
+    adversary.refuse(
+        sorted(set(adversary.explicit_settings) - {"nulls", "suppressed"}),
+        "growing sets are held against the table's own distribution",
     )
     with progress_bar("columns") as progress:
-        found = dv.growing(
+        growing_sets = dv.growing(
             opened,
-            quasi_identifiers=given["quasi_identifiers"],
-            sensitive=given["sensitive"],
-            nulls=her.without_wildcards(),
+            quasi_identifiers=role_arguments["quasi_identifiers"],
+            sensitive=role_arguments["sensitive"],
+            nulls=adversary.without_wildcards(),
             every=every,
             progress=progress,
         )
-    options.tell(found, json_=json_)
-    drawing.draw({"known_columns": found.chart}, json_=json_)
+    options.tell(growing_sets, json_=json_)
+    drawing.draw({"known_columns": growing_sets.chart}, json_=json_)

@@ -1,26 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`divulge report`: one page about a table or a release that can be attached, printed, and opened offline."""
+"""`divulge report`: one HTML page about a table or a release, to attach, print and open offline."""
 
 from __future__ import annotations
 
 import datetime as dt
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer import Option
 
 import divulge as dv
-from divulge import publish, results
-from divulge.api.query import is_anatomized
+from divulge import releases, results
+from divulge.api.opened import is_anatomized, is_release
 from divulge.cli import options, program
-from divulge.cli.given import (
+from divulge.cli.inputs import (
     PolicyOptions,
     SuppressionOptions,
     TableOptions,
     policy_of,
-    refuse_beside_levels,
+    reject_with_levels,
     table_or_release,
 )
 from divulge.errors import BadInput, without_secrets
@@ -49,11 +48,14 @@ def report(
         str,
         Option(
             metavar="WHO",
-            help="internal: may show values of people, and is stamped so. public: made from published files alone.",
+            help="internal: may show values of people, and is stamped so. public: made from "
+            "published files alone.",
             autocompletion=program.one_of(lambda: list(_AUDIENCES)),
         ),
     ] = "internal",
-    title: Annotated[options.Text, Option(help="What the page is about, as its readers call it.")] = None,
+    title: Annotated[
+        options.Text, Option(help="What the page is about, as its readers call it.")
+    ] = None,
     date: Annotated[
         options.Text, Option(metavar="YYYY-MM-DD", help="The date that stands on it; else today's.")
     ] = None,
@@ -67,37 +69,68 @@ def report(
       divulge report patients.csv --policy divulge.toml --out report.html
       divulge report release/ --original patients.csv --out report.html
       divulge report release/ --audience public --title "Admissions 2026" --out public.html
-    """
+    """  # noqa: E501
     results.page_path(out)
     if audience not in _AUDIENCES:
-        raise BadInput(f"there is no audience {audience!r}", hint=f"there are: {', '.join(_AUDIENCES)}")
+        raise BadInput(
+            f"there is no audience {audience!r}", hint=f"there are: {', '.join(_AUDIENCES)}"
+        )
     settings: dict[str, Any] | None = None
-    shown: dict[str, Any] = {"title": title, "date": _date(date), "audience": audience}
+    report_options: dict[str, Any] = {"title": title, "date": _date(date), "audience": audience}
     if is_anatomized(table.source):
-        refuse_beside_levels(context, table.source, used=("original", "out", "audience", "title", "date", "json_"))
-        her = adversary.resolve()
-        made = dv.report(table.source, **shown, adversary=her if her.given else None, engine=table.chosen_engine())
+        reject_with_levels(
+            context, table.source, used=("original", "out", "audience", "title", "date", "json_")
+        )
+        effective_adversary = adversary.resolve()
+        made = dv.report(
+            table.source,
+            **report_options,
+            adversary=effective_adversary if effective_adversary.explicit_settings else None,
+            engine=table.chosen_engine(),
+        )
     else:
-        mine = Path(table.source) / publish.FOLDER / publish.NAME
-        in_force = policy.in_force(promises, protect=protect, alone_share=columns.alone_share).of(table.source)
+        in_force = policy.in_force(promises, protect=protect, unique_share=columns.unique_share).of(
+            table.source
+        )
         in_force.announce(json_=json_)
-        kept, settings = in_force.policy, in_force.settings if audience == _AUDIENCES[0] else None
-        held = adversary.original or kept.adversary.original
-        judged = table_or_release(table, private=audience == "internal" and held is None and mine.is_file())
-        her = suppression.added_to(adversary.resolve(judged.table.names))
-        named = roles.resolve(judged.table) | columns.resolve(judged.table)
+        effective_policy = in_force.policy
+        if audience == _AUDIENCES[0]:
+            settings = in_force.settings
+        else:
+            settings = None
+        original = adversary.original or effective_policy.adversary.original
+        has_private = releases.private_place(table.source).is_dir() and is_release(table.source)
+        target = table_or_release(
+            table, with_private=audience == "internal" and original is None and has_private
+        )
+        effective_adversary = suppression.added_to(adversary.resolve(target.table.names))
+        role_arguments = roles.resolve(target.table) | columns.resolve(target.table)
         made = replace(
-            dv.report(judged, kept, **shown, **named, adversary=her if her.given else None), policy=in_force.file
+            dv.report(
+                target,
+                effective_policy,
+                **report_options,
+                **role_arguments,
+                adversary=effective_adversary if effective_adversary.explicit_settings else None,
+            ),
+            policy=in_force.file,
         )
         again = replace(
-            made.made_from, source=without_secrets(table.source), options=table.flags, file=policy_of(in_force.file, ())
+            made.made_from,
+            source=without_secrets(table.source),
+            options=table.flags,
+            file=policy_of(in_force.file, ()),
         )
         made = replace(made, made_from=again)
     options.tell(made, json_=json_, settings=settings, written=made.save(out))
 
 
-def _date(given: str | None) -> dt.date | None:
+def _date(date_text: str | None) -> dt.date | None:
     try:
-        return None if given is None else dt.date.fromisoformat(given)
+        if date_text is None:
+            return None
+        return dt.date.fromisoformat(date_text)
     except ValueError:
-        raise BadInput(f"--date {given!r} is no date", hint="write it like 2026-11-17") from None
+        raise BadInput(
+            f"--date {date_text!r} is no date", hint="write it like 2026-11-17"
+        ) from None

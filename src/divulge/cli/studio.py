@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`divulge studio`: the whole work in a browser, on this machine."""
+"""`divulge studio`: measure, anonymize and publish in a browser, on this machine."""
 
 from __future__ import annotations
 
@@ -20,12 +20,21 @@ app = options.new_app()
 
 @app.command()
 def studio(
-    table: Annotated[options.Text, Argument(metavar="[TABLE]", help="What to open; else the page asks for it.")] = None,
-    policy: Annotated[Path | None, Option(metavar="FILE", help="The policy file to begin with.")] = None,
-    port: Annotated[int, Option(help="Where to listen; 0: any port that is free.", min=0, max=65535)] = 0,
-    no_browser: Annotated[bool, Option("--no-browser", help="Print the address, and open no browser.")] = False,
+    table: Annotated[
+        options.Text, Argument(metavar="[TABLE]", help="What to open; else the page asks for it.")
+    ] = None,
+    policy: Annotated[
+        Path | None, Option(metavar="FILE", help="The policy file to begin with.")
+    ] = None,
+    port: Annotated[
+        int, Option(help="Where to listen; 0: any port that is free.", min=0, max=65535)
+    ] = 0,
+    no_browser: Annotated[
+        bool, Option("--no-browser", help="Print the address, and open no browser.")
+    ] = False,
     stop_after: Annotated[
-        float, Option(metavar="MINUTES", help="Without any page open, stop after so many minutes.", min=0)
+        float,
+        Option(metavar="MINUTES", help="Without any page open, stop after so many minutes.", min=0),
     ] = 30.0,
     json_: options.JsonOption = False,
 ) -> None:
@@ -36,36 +45,48 @@ def studio(
       divulge studio
       divulge studio patients.csv
       divulge studio patients.csv --policy divulge.toml --no-browser
-    """
+    """  # noqa: E501
     results.refuse_to_show("studio")
     for name in ("starlette", "uvicorn"):
         if importlib.util.find_spec(name) is None:
             raise MissingDependency(
-                f"the studio needs {name}, which is not installed", hint="pip install 'divulge[studio]'"
+                f"the studio needs {name}, which is not installed", extra="studio"
             )
     if policy is not None and table is None:
-        raise BadInput("--policy is about a table, and none is named", hint="name it before the options")
-    first: list[tuple[str, str, str]] = []
+        raise BadInput(
+            "--policy is about a table, and none is named", hint="name it before the options"
+        )
+    initial_changes: list[tuple[str, str, str]] = []
     if table is not None:
         if server.is_missing(table):
             raise BadInput(
-                f"there is no table {table!r}", hint="name a file or a folder, or leave it out and open one on the page"
+                f"there is no table {table!r}",
+                hint="name a file or a folder, or leave it out and open one on the page",
             )
-        first.append(("open", "", table))
+        initial_changes.append(("open", "", table))
     if policy is not None:
         if not policy.is_file():
             raise BadInput(f"there is no policy file {str(policy)!r}")
-        first.append(("policy", "", str(policy)))
-    tell = _told_as_json if json_ else _told
-    server.serve(first, port=port, browser=not no_browser, idle=60 * stop_after, tell=tell)
+        initial_changes.append(("policy", "", str(policy)))
+    if json_:
+        print_address = _print_address_json
+    else:
+        print_address = _print_address
+    server.serve(
+        initial_changes,
+        port=port,
+        browser=not no_browser,
+        idle=60 * stop_after,
+        print_address=print_address,
+    )
 
 
-def _told(address: str) -> None:
-    """In one line, however narrow the terminal is: an address that is cut in two opens nothing."""
+def _print_address(address: str) -> None:
+    """Print the address on one line: an address that is wrapped cannot be opened."""
     sys.stdout.write(f"The studio runs until Ctrl-C. Its address, which is good once:\n{address}\n")
     sys.stdout.flush()
 
 
-def _told_as_json(address: str) -> None:
+def _print_address_json(address: str) -> None:
     options.emit_json({"address": address})
     sys.stdout.flush()

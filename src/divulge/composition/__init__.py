@@ -1,11 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What several releases of the same people tell together."""
+"""Joint disclosure risk of several releases of the same people (composition)."""
 
-from divulge.composition.derived import derive
-from divulge.composition.disclosed import Disclosed, place_of
-from divulge.composition.joined import Joined, joined
-from divulge.composition.together import Composition, OneRelease, PersonTold, invariance_of, measured_together
+from divulge.composition.intersection_bounds import bound_intersections
+from divulge.composition.joint_classes import JointClasses, join_classes
+from divulge.composition.joint_metrics import (
+    Composition,
+    OneRelease,
+    PersonDossier,
+    m_invariance,
+    measure_jointly,
+)
+from divulge.composition.recipient_view import PublishedRelease, matching_classes
 
 __all__ = [
-    "Composition", "Disclosed", "Joined", "OneRelease", "PersonTold", "derive", "invariance_of", "joined", "measured_together", "place_of",
-]  # fmt: skip
+    "Composition",
+    "JointClasses",
+    "OneRelease",
+    "PersonDossier",
+    "PublishedRelease",
+    "bound_intersections",
+    "join_classes",
+    "m_invariance",
+    "matching_classes",
+    "measure_jointly",
+]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data to try divulge on: public tables by name, and a generator of synthetic patients (demo.py)."""
+"""Example data: public tables by name (public.py), and synthetic patients (demo.py)."""
 
 from divulge.datasets.demo import POLICY, QUASI_IDENTIFIERS, SENSITIVE, generalized, patients
 from divulge.datasets.public import Available, available, fetch, load

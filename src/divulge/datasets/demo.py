@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Invented patients: seeded, correlated as real ones are, with a few people whom the usual promises do not protect.
+"""Synthetic patients: seeded, with realistic correlations and a few people at high risk.
 
-Nobody here exists. Diagnosis depends on age, sex and occupation; income on education and age. Three small groups are planted that leak:
-old people of one town who share a rare disease, a workshop whose metalworkers share a lung disease, and a handful of centenarians.
+Nobody here exists. Diagnosis depends on age, sex and occupation; income on education. Three small
+groups leak: old people of one town who share a rare disease, metalworkers of one workshop who share
+a lung disease, and a handful of centenarians. Common requirements do not protect them.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from divulge import values
 from divulge.errors import BadInput
+from divulge.validation import checked
 
 ROWS = 20_000
 FEWEST = 100
@@ -32,25 +33,48 @@ distribution_leakage = 0.5
 """
 _TOWNS = ("02138", "02139", "02140", "02141", "02215", "03101", "03102", "03301", "04101", "04240")
 _OCCUPATIONS = (
-    "office", "sales", "teacher", "nurse", "driver", "metalworker", "engineer", "farmer", "student", "retired",
-)  # fmt: skip
+    "office",
+    "sales",
+    "teacher",
+    "nurse",
+    "driver",
+    "metalworker",
+    "engineer",
+    "farmer",
+    "student",
+    "retired",
+)
 _EDUCATION = ("primary", "secondary", "vocational", "bachelor", "master")
 _DIAGNOSES = (
-    "influenza", "back pain", "diabetes", "hypertension", "asthma", "depression", "migraine", "arthritis",
-    "breast cancer", "prostate cancer", "lung fibrosis", "HIV", "dementia", "Huntington's disease",
-)  # fmt: skip
+    "influenza",
+    "back pain",
+    "diabetes",
+    "hypertension",
+    "asthma",
+    "depression",
+    "migraine",
+    "arthritis",
+    "breast cancer",
+    "prostate cancer",
+    "lung fibrosis",
+    "HIV",
+    "dementia",
+    "Huntington's disease",
+)
 _BASE = np.array([18, 14, 7, 12, 7, 9, 8, 6, 2.0, 2.0, 0.4, 0.6, 1.5, 0.05])
+_PLANTED_AGES = (99, 100, 101, 103)
+"""Ages of the four oldest people, who are unique by their age."""
 Generator = np.random.Generator
 Texts = npt.NDArray[np.str_]
 Ints = npt.NDArray[np.int64]
 
 
-@values.checked
+@checked
 def patients(*, rows: int = ROWS, seed: int = 2026) -> pa.Table:
-    """A table of invented patients.
+    """Return a table of synthetic patients.
 
     Args:
-        rows: How many.
+        rows: The number of patients.
         seed: The same seed gives the same people.
 
     Examples:
@@ -59,7 +83,10 @@ def patients(*, rows: int = ROWS, seed: int = 2026) -> pa.Table:
         100
     """
     if rows < FEWEST:
-        raise BadInput(f"rows={rows} is too little", hint=f"some people are planted among them: at least {FEWEST}")
+        raise BadInput(
+            f"rows={rows} is too little",
+            hint=f"some people are planted among them: at least {FEWEST}",
+        )
     random = np.random.default_rng(seed)
     age = np.clip(random.gamma(shape=6.0, scale=8.0, size=rows), 18, 94).astype(np.int64)
     sex = np.where(random.random(rows) < 0.52, "female", "male")
@@ -70,7 +97,9 @@ def patients(*, rows: int = ROWS, seed: int = 2026) -> pa.Table:
     schooling = 1 + 0.12 * np.searchsorted(_EDUCATION, education)
     income = np.round(random.lognormal(7.6, 0.35, rows) * schooling, -2).astype(np.int64)
     _plant(random, age, town, occupation, diagnosis)
-    status = random.choice(["single", "married", "divorced", "widowed"], size=rows, p=[0.3, 0.5, 0.14, 0.06])
+    status = random.choice(
+        ["single", "married", "divorced", "widowed"], size=rows, p=[0.3, 0.5, 0.14, 0.06]
+    )
     marital = np.where(age < 25, "single", status)
     insured = random.choice(["public", "private"], size=rows, p=[0.86, 0.14]).astype(object)
     insured[random.random(rows) < 0.03] = None
@@ -90,12 +119,14 @@ def patients(*, rows: int = ROWS, seed: int = 2026) -> pa.Table:
     )
 
 
-@values.checked
+@checked
 def generalized(table: pa.Table) -> pa.Table:
-    """A usual attempt at anonymity: zip, age, sex and diagnosis only, with three digits of the zip, ages in decades up to 80 and more.
+    """Return a naive generalization of the patients: zip, age, sex and diagnosis only.
+
+    The zip keeps three digits; ages become decades, with 80 and more as one group.
 
     Args:
-        table: What `patients` gave.
+        table: The result of `patients`.
 
     Examples:
         >>> import divulge as dv
@@ -105,8 +136,11 @@ def generalized(table: pa.Table) -> pa.Table:
     zips = [f"{code[:3]}**" for code in table.column("zip").to_pylist()]
     decades = [age // 10 * 10 for age in table.column("age").to_pylist()]
     ages = [">=80" if decade >= 80 else f"{decade}-{decade + 9}" for decade in decades]
-    kept = table.select([*QUASI_IDENTIFIERS, SENSITIVE])
-    return pa.table(dict(zip(kept.column_names, kept.columns, strict=True)) | {"zip": zips, "age": ages})
+    published = table.select([*QUASI_IDENTIFIERS, SENSITIVE])
+    return pa.table(
+        dict(zip(published.column_names, published.columns, strict=True))
+        | {"zip": zips, "age": ages}
+    )
 
 
 def _occupations(random: Generator, age: Ints, sex: Texts) -> Texts:
@@ -132,17 +166,25 @@ def _diagnoses(random: Generator, age: Ints, sex: Texts, occupation: Texts) -> T
 
 
 def _draw(random: Generator, weights: npt.NDArray[np.float64]) -> Ints:
-    """One category per row, by the row's own weights."""
+    """Draw one category per row, with the row's own weights."""
     cumulative = np.cumsum(weights, axis=1)
     picked: Ints = (cumulative < random.random((len(weights), 1)) * cumulative[:, -1:]).sum(axis=1)
     return picked
 
 
 def _plant(random: Generator, age: Ints, town: Texts, occupation: Texts, diagnosis: Texts) -> None:
-    """The groups that leak."""
+    """Make three small groups leak their diagnosis or their identity."""
     old_of_one_town = np.flatnonzero((town == "04240") & (age >= 80))
-    diagnosis[old_of_one_town] = np.where(random.random(len(old_of_one_town)) < 0.9, "Huntington's disease", "dementia")
+    diagnosis[old_of_one_town] = np.where(
+        random.random(len(old_of_one_town)) < 0.9, "Huntington's disease", "dementia"
+    )
     workshop = np.flatnonzero((town == "03102") & (occupation == "metalworker"))
-    diagnosis[workshop] = np.where(random.random(len(workshop)) < 0.8, "lung fibrosis", diagnosis[workshop])
-    centenarians = random.choice(np.flatnonzero(age >= 85), size=4, replace=False)
-    age[centenarians] = [99, 100, 101, 103]
+    diagnosis[workshop] = np.where(
+        random.random(len(workshop)) < 0.8, "lung fibrosis", diagnosis[workshop]
+    )
+    very_old = np.flatnonzero(age >= 85)
+    if len(very_old) < len(_PLANTED_AGES):
+        # A small table may have fewer people of that age: its oldest people take their part.
+        very_old = np.argsort(-age, kind="stable")[: len(_PLANTED_AGES)]
+    centenarians = random.choice(very_old, size=len(_PLANTED_AGES), replace=False)
+    age[centenarians] = _PLANTED_AGES

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The small tables that papers print, cell by cell, so that their examples run without a network: `load("afifi-table-4b")`.
+"""Small tables that papers print, cell by cell: `load("afifi-table-4b")`.
 
-Afifi et al. 2018, Bezzi 2010, Bkakria et al. 2021, Yao et al. 2021 (SLPPA), Whang and Garcia-Molina 2012. Comments say where a cell was
-mended, and why.
+Their examples run without a network. The papers are Afifi et al. 2018, Bezzi 2010, Bkakria et al.
+2021, Yao et al. 2021 (SLPPA), Whang and Garcia-Molina 2012. Comments state which cells were
+corrected, and why.
 """
 
 from __future__ import annotations
@@ -15,8 +16,14 @@ from divulge.datasets.catalogue import Dataset
 
 AFIFI = "Afifi, Zhou and Ren: Privacy Characterization and Quantification in Data Publishing (2018)"
 BEZZI = "Bezzi: An information theoretic approach for privacy metrics (2010)"
-BKAKRIA = "Bkakria et al.: Information theoretic-based privacy risk evaluation for data anonymization (2021)"
-YAO = "Yao et al.: Sensitive Label Privacy Preservation with Anatomization for Data Publishing (2021)"
+BKAKRIA = (
+    "Bkakria et al.: Information theoretic-based privacy risk evaluation for data "
+    "anonymization "
+    "(2021)"
+)
+YAO = (
+    "Yao et al.: Sensitive Label Privacy Preservation with Anatomization for Data Publishing (2021)"
+)
 WHANG = "Whang and Garcia-Molina: A Model for Quantifying Information Leakage (2012)"
 
 
@@ -30,12 +37,14 @@ class InThePackage:
         return "divulge itself"
 
     def read(self) -> bytes:
-        """As it is."""
+        """Return the content."""
         return self.content
 
 
-def printed(name: str, title: str, paper: str, columns: str, cells: str, *, integers: str = "") -> Dataset:
-    """A table of a paper, its cells divided by commas, a record in a line."""
+def printed(
+    name: str, title: str, paper: str, columns: str, cells: str, *, integers: str = ""
+) -> Dataset:
+    """Return a table of a paper from lines of comma-separated cells."""
     content = dedent(cells).strip().encode() + b"\n"
     return Dataset(
         name=name,
@@ -55,7 +64,11 @@ _PATIENTS = "zip age disease"
 _INPATIENTS = "zip age nationality condition"
 PRINTED: tuple[Dataset, ...] = (
     printed(
-        "afifi-table-1a", "Nine patients", AFIFI, _PATIENTS, """
+        "afifi-table-1a",
+        "Nine patients",
+        AFIFI,
+        _PATIENTS,
+        """
         47677, 29, Heart Disease
         47602, 22, Heart Disease
         47678, 27, Heart Disease
@@ -65,10 +78,15 @@ PRINTED: tuple[Dataset, ...] = (
         47605, 30, Heart Disease
         47673, 36, Cancer
         47607, 32, Cancer
-        """, integers="age",
+        """,
+        integers="age",
     ),
     printed(
-        "afifi-table-1b", "Nine patients, 3-anonymous", AFIFI, _PATIENTS, """
+        "afifi-table-1b",
+        "Nine patients, 3-anonymous",
+        AFIFI,
+        _PATIENTS,
+        """
         476**, 2*, Heart Disease
         476**, 2*, Heart Disease
         476**, 2*, Heart Disease
@@ -81,7 +99,11 @@ PRINTED: tuple[Dataset, ...] = (
         """,
     ),
     printed(
-        "afifi-table-2a", "Nine people, salary in thousands and disease", AFIFI, "zip age salary disease", """
+        "afifi-table-2a",
+        "Nine people, salary in thousands and disease",
+        AFIFI,
+        "zip age salary disease",
+        """
         47677, 29, 3, gastric ulcer
         47602, 22, 4, gastritis
         47678, 27, 5, stomach cancer
@@ -91,10 +113,15 @@ PRINTED: tuple[Dataset, ...] = (
         47605, 30, 7, bronchitis
         47673, 36, 9, pneumonia
         47607, 32, 10, stomach cancer
-        """, integers="age salary",
+        """,
+        integers="age salary",
     ),
     printed(
-        "afifi-table-2b", "The same, 3-diverse", AFIFI, "zip age salary disease", """
+        "afifi-table-2b",
+        "The same, 3-diverse",
+        AFIFI,
+        "zip age salary disease",
+        """
         476**, 2*, 3, gastric ulcer
         476**, 2*, 4, gastritis
         476**, 2*, 5, stomach cancer
@@ -104,10 +131,15 @@ PRINTED: tuple[Dataset, ...] = (
         476**, 3*, 7, bronchitis
         476**, 3*, 9, pneumonia
         476**, 3*, 10, stomach cancer
-        """, integers="salary",
+        """,
+        integers="salary",
     ),
     printed(
-        "afifi-table-3", "The same, 0.167-close in salary and 0.278-close in disease", AFIFI, "zip age salary disease", """
+        "afifi-table-3",
+        "The same, 0.167-close in salary and 0.278-close in disease",
+        AFIFI,
+        "zip age salary disease",
+        """
         4767*, <=40, 3, gastric ulcer
         4767*, <=40, 5, stomach cancer
         4767*, <=40, 9, pneumonia
@@ -117,10 +149,15 @@ PRINTED: tuple[Dataset, ...] = (
         4760*, <=40, 4, gastritis
         4760*, <=40, 7, bronchitis
         4760*, <=40, 10, stomach cancer
-        """, integers="salary",
+        """,
+        integers="salary",
     ),
     printed(
-        "afifi-table-4a", "Twelve inpatients", AFIFI, _INPATIENTS, """
+        "afifi-table-4a",
+        "Twelve inpatients",
+        AFIFI,
+        _INPATIENTS,
+        """
         13053, 28, Russian, Heart Disease
         13068, 29, American, Heart Disease
         13068, 21, Japanese, Virus Infection
@@ -133,10 +170,15 @@ PRINTED: tuple[Dataset, ...] = (
         13053, 37, Indian, Cancer
         13068, 36, Japanese, Cancer
         13068, 35, American, Cancer
-        """, integers="age",
+        """,
+        integers="age",
     ),
     printed(
-        "afifi-table-4b", "Twelve inpatients, 4-anonymous", AFIFI, _INPATIENTS, """
+        "afifi-table-4b",
+        "Twelve inpatients, 4-anonymous",
+        AFIFI,
+        _INPATIENTS,
+        """
         130**, <30, *, Heart Disease
         130**, <30, *, Heart Disease
         130**, <30, *, Virus Infection
@@ -152,7 +194,11 @@ PRINTED: tuple[Dataset, ...] = (
         """,
     ),
     printed(
-        "afifi-table-4c", "Twelve inpatients, 3-diverse", AFIFI, _INPATIENTS, """
+        "afifi-table-4c",
+        "Twelve inpatients, 3-diverse",
+        AFIFI,
+        _INPATIENTS,
+        """
         1305*, <=40, *, Heart Disease
         1305*, <=40, *, Virus Infection
         1305*, <=40, *, Cancer
@@ -168,7 +214,11 @@ PRINTED: tuple[Dataset, ...] = (
         """,
     ),
     printed(
-        "afifi-table-5a", "Twelve patients", AFIFI, _PATIENTS, """
+        "afifi-table-5a",
+        "Twelve patients",
+        AFIFI,
+        _PATIENTS,
+        """
         49012, 25, Flu
         49013, 28, Flu
         49013, 29, Heart Disease
@@ -181,10 +231,15 @@ PRINTED: tuple[Dataset, ...] = (
         49971, 37, Heart Disease
         49012, 22, Flu
         49970, 32, Flu
-        """, integers="age",
+        """,
+        integers="age",
     ),
     printed(
-        "afifi-table-5b", "Twelve patients, 4-anonymous and 2-diverse", AFIFI, _PATIENTS, """
+        "afifi-table-5b",
+        "Twelve patients, 4-anonymous and 2-diverse",
+        AFIFI,
+        _PATIENTS,
+        """
         4901*, 2*, Flu
         4901*, 2*, Flu
         4901*, 2*, Flu
@@ -200,7 +255,11 @@ PRINTED: tuple[Dataset, ...] = (
         """,
     ),
     printed(
-        "bezzi-table-2", "Twelve people, their height and diagnosis", BEZZI, "name height diagnosis", """
+        "bezzi-table-2",
+        "Twelve people, their height and diagnosis",
+        BEZZI,
+        "name height diagnosis",
+        """
         Timothy, 166, N
         Alice, 163, N
         Perry, 161, N
@@ -213,11 +272,17 @@ PRINTED: tuple[Dataset, ...] = (
         Leslie, 183, N
         Erin, 195, Y
         John, 191, N
-        """, integers="height",
+        """,
+        integers="height",
     ),
-    # As printed it has 13 rows, one N more than Table 2; which of the ranges it stands in is lost in the text. These are Table 2's rows.
+    # The printed table has 13 rows, one N more than Table 2. The text does not preserve which range
+    # that row is in. These are Table 2's rows.
     printed(
-        "bezzi-table-3", "The same, anonymized", BEZZI, "height diagnosis", """
+        "bezzi-table-3",
+        "The same, anonymized",
+        BEZZI,
+        "height diagnosis",
+        """
         [160-170), N
         [160-170), N
         [160-170), N
@@ -233,7 +298,11 @@ PRINTED: tuple[Dataset, ...] = (
         """,
     ),
     printed(
-        "bkakria-table-1a", "Nine patients", BKAKRIA, _PATIENTS, """
+        "bkakria-table-1a",
+        "Nine patients",
+        BKAKRIA,
+        _PATIENTS,
+        """
         35510, 21, Asthma
         35591, 42, HIV
         35593, 47, Asthma
@@ -243,10 +312,15 @@ PRINTED: tuple[Dataset, ...] = (
         35599, 49, Diabetes
         35262, 33, Asthma
         35511, 26, HIV
-        """, integers="age",
+        """,
+        integers="age",
     ),
     printed(
-        "bkakria-table-1b", "Nine patients, 3-anonymous and 3-diverse", BKAKRIA, _PATIENTS, """
+        "bkakria-table-1b",
+        "Nine patients, 3-anonymous and 3-diverse",
+        BKAKRIA,
+        _PATIENTS,
+        """
         3551*, 2*, Asthma
         3551*, 2*, Diabetes
         3551*, 2*, HIV
@@ -259,7 +333,11 @@ PRINTED: tuple[Dataset, ...] = (
         """,
     ),
     printed(
-        "bkakria-table-2a", "Fifteen patients", BKAKRIA, _PATIENTS, """
+        "bkakria-table-2a",
+        "Fifteen patients",
+        BKAKRIA,
+        _PATIENTS,
+        """
         35510, 21, Asthma
         35591, 42, HIV
         35593, 47, Asthma
@@ -275,10 +353,15 @@ PRINTED: tuple[Dataset, ...] = (
         35592, 46, Diabetes
         35515, 23, Diabetes
         35511, 26, Diabetes
-        """, integers="age",
+        """,
+        integers="age",
     ),
     printed(
-        "bkakria-table-2b", "Fifteen patients, 5-anonymous and 3-diverse", BKAKRIA, _PATIENTS, """
+        "bkakria-table-2b",
+        "Fifteen patients, 5-anonymous and 3-diverse",
+        BKAKRIA,
+        _PATIENTS,
+        """
         3551*, 2*, Asthma
         3551*, 2*, Diabetes
         3551*, 2*, Diabetes
@@ -296,10 +379,13 @@ PRINTED: tuple[Dataset, ...] = (
         352*, 3*, Diabetes
         """,
     ),
-    # Its Table 6, two cases of a zip code for the same eight people, stands in the last two columns.
+    # The last two columns are Table 6: two cases of a zip code for the same eight people.
     printed(
-        "bkakria-table-3", "Eight people: five cases of age, three of disease, two of zip code (Table 6)", BKAKRIA,
-        "identifier age1 age2 age3 age4 age5 disease1 disease2 disease3 zip1 zip2", """
+        "bkakria-table-3",
+        "Eight people: five cases of age, three of disease, two of zip code (Table 6)",
+        BKAKRIA,
+        "identifier age1 age2 age3 age4 age5 disease1 disease2 disease3 zip1 zip2",
+        """
         1, 30, 30, 30, 30, 30, Diabetes, Diabetes, Diabetes, 35000, 35000
         2, 62, 30, 30, 30, 30, Epilepsy, Diabetes, Diabetes, 35000, 35000
         3, 37, 30, 30, 30, 30, Asthma, Epilepsy, Diabetes, 35000, 35000
@@ -308,10 +394,15 @@ PRINTED: tuple[Dataset, ...] = (
         6, 47, 30, 30, 47, 47, HIV, Heart Disease, HIV, 35510, 35510
         7, 71, 30, 30, 30, 47, Heart Disease, Cancer, Asthma, 35510, 35200
         8, 73, 30, 30, 30, 47, Cancer, Allergies, Allergies, 35510, 35200
-        """, integers="identifier age1 age2 age3 age4 age5",
+        """,
+        integers="identifier age1 age2 age3 age4 age5",
     ),
     printed(
-        "slppa-table-1", "Eight people of a financial network", YAO, "name gender job age zipcode salary", """
+        "slppa-table-1",
+        "Eight people of a financial network",
+        YAO,
+        "name gender job age zipcode salary",
+        """
         Alice, F, Teacher, 30, 11100, 4500
         Ben, M, Engineer, 33, 12200, 6000
         Cary, F, Engineer, 45, 12200, 4700
@@ -320,20 +411,30 @@ PRINTED: tuple[Dataset, ...] = (
         Frank, M, Police, 44, 23200, 4000
         Gina, F, Doctor, 30, 11100, 6400
         Henry, M, Doctor, 33, 12200, 6000
-        """, integers="age salary",
+        """,
+        integers="age salary",
     ),
     printed(
-        "whang-table-1", "Six patients", WHANG, "Name Zip Age Disease", """
+        "whang-table-1",
+        "Six patients",
+        WHANG,
+        "Name Zip Age Disease",
+        """
         Alice, 111, 30, Heart
         Bob, 112, 31, Breast
         Carol, 115, 33, Cancer
         Dave, 222, 50, Hair
         Pat, 299, 70, Flu
         Zoe, 241, 60, Flu
-        """, integers="Age",
+        """,
+        integers="Age",
     ),
     printed(
-        "whang-table-2", "Six patients, 3-anonymous", WHANG, "Zip Age Disease", """
+        "whang-table-2",
+        "Six patients, 3-anonymous",
+        WHANG,
+        "Zip Age Disease",
+        """
         11*, 3*, Heart
         11*, 3*, Breast
         11*, 3*, Cancer
@@ -342,5 +443,12 @@ PRINTED: tuple[Dataset, ...] = (
         2**, >=50, Flu
         """,
     ),
-    printed("whang-table-3", "What an adversary knows of Alice", WHANG, "Name Zip Age", "Alice, 111, 30", integers="Age"),
-)  # fmt: skip
+    printed(
+        "whang-table-3",
+        "What an adversary knows of Alice",
+        WHANG,
+        "Name Zip Age",
+        "Alice, 111, 30",
+        integers="Age",
+    ),
+)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data sets by name: public ones, fetched once into a cache, verified by SHA-256 on every use, and the papers' own tables, which are here.
+"""Data sets by name: public ones, and the tables that papers print.
+
+Public files are downloaded once into a cache and verified by SHA-256 on every use. The papers'
+tables come with divulge.
 
 In Python: `divulge.datasets.load("adult")`.
 """
@@ -14,10 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from divulge import values
+from divulge import interrupts
 from divulge.datasets.catalogue import PUBLIC, Dataset, SourceFailed
 from divulge.datasets.printed import PRINTED, InThePackage
 from divulge.errors import BadInput, MissingDependency, nearest
+from divulge.validation import checked
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,7 +31,7 @@ DATASETS: tuple[Dataset, ...] = (*PUBLIC, *PRINTED)
 
 @dataclass(frozen=True, kw_only=True)
 class Available:
-    """A data set that `load` knows, and whether it is on this machine already."""
+    """A data set that `load` accepts, and whether it is already on this machine."""
 
     name: str
     title: str
@@ -40,7 +44,9 @@ class Available:
 
 
 def available() -> list[Available]:
-    """All data sets, without fetching any; one counts as cached by its size, since a listing need not read 100 MB.
+    """List all data sets, without downloading any.
+
+    A file of the right size counts as cached, because verifying it would mean reading 100 MB.
 
     Examples:
         >>> import divulge as dv
@@ -51,18 +57,21 @@ def available() -> list[Available]:
     listed = []
     for dataset in DATASETS:
         path = _cached_path(cache_folder(), dataset)
-        cached = _inside(dataset) is not None or (path.is_file() and path.stat().st_size == dataset.size)
+        cached = _inside(dataset) is not None or (
+            path.is_file() and path.stat().st_size == dataset.size
+        )
         shared = {name: getattr(dataset, name) for name in same}
         listed.append(Available(**shared, columns=len(dataset.columns), cached=cached))
     return listed
 
 
-@values.checked
+@checked
 def load(name: str) -> pa.Table:
-    """A data set as an Arrow table with its usual column names; "?" is null.
+    """Return a data set as an Arrow table with its usual column names; "?" becomes null.
 
-    Whole numbers are int64, the survey weight is float64, everything else (codes too) is text. The tables that papers print
-    ("afifi-table-4b") need no network; "adult-complete" is Adult without the rows that miss a value.
+    Whole numbers are int64, the survey weight is float64, everything else (codes too) is text. The
+    tables that papers print ("afifi-table-4b") need no network. "adult-complete" is Adult without
+    the rows that miss a value.
 
     Args:
         name: The name of the data set, as `available` lists it.
@@ -79,9 +88,9 @@ def load(name: str) -> pa.Table:
     return read(fetch(name) if content is None else content, dataset=dataset)
 
 
-@values.checked
+@checked
 def fetch(name: str) -> Path:
-    """The verified original file of a data set, from the cache or else from the first source that has it.
+    """Return the path of a data set's verified original file, downloading it if needed.
 
     Args:
         name: The name of the data set, as `available` lists it.
@@ -95,20 +104,25 @@ def fetch(name: str) -> Path:
 
 
 def _inside(dataset: Dataset) -> bytes | None:
-    """The content of a data set that comes with divulge."""
-    source = dataset.sources[0] if dataset.sources else None
-    return source.content if isinstance(source, InThePackage) else None
+    """Return the content of a data set that comes with divulge; None for other data sets."""
+    if dataset.sources:
+        source = dataset.sources[0]
+    else:
+        source = None
+    if isinstance(source, InThePackage):
+        return source.content
+    return None
 
 
 def _find(name: str) -> Dataset:
-    known = {dataset.name: dataset for dataset in DATASETS}
-    if name not in known:
-        raise BadInput(f"there is no data set {name!r}", hint=nearest(name, list(known)))
-    return known[name]
+    datasets_by_name = {dataset.name: dataset for dataset in DATASETS}
+    if name not in datasets_by_name:
+        raise BadInput(f"there is no data set {name!r}", hint=nearest(name, list(datasets_by_name)))
+    return datasets_by_name[name]
 
 
 def cache_folder() -> Path:
-    """Where fetched files stay: $DIVULGE_CACHE, else a folder of our own where this platform keeps caches."""
+    """Return the cache folder: $DIVULGE_CACHE, or else `divulge` in the platform's cache folder."""
     if chosen := os.environ.get("DIVULGE_CACHE"):
         return Path(chosen).expanduser()
     if sys.platform == "darwin":
@@ -121,7 +135,10 @@ def cache_folder() -> Path:
 
 
 def fetch_into(folder: Path, *, dataset: Dataset) -> Path:
-    """The verified file in this folder. A file that is not what it should be is fetched again, never used."""
+    """Return the verified file in this folder.
+
+    A missing file, or one with the wrong SHA-256, is downloaded again.
+    """
     path = _cached_path(folder, dataset)
     if path.is_file() and _sha256(path.read_bytes()) == dataset.sha256:
         return path
@@ -137,22 +154,26 @@ def _first_good(dataset: Dataset) -> bytes:
         except SourceFailed as failure:
             tried.append(f"{source}: {failure}")
             continue
-        found = _sha256(content)
-        if found == dataset.sha256:
+        digest = _sha256(content)
+        if digest == dataset.sha256:
             return content
-        tried.append(f"{source}: refused, SHA-256 {found[:12]}... is not {dataset.sha256[:12]}...")
+        tried.append(f"{source}: refused, SHA-256 {digest[:12]}... is not {dataset.sha256[:12]}...")
     raise MissingDependency(
-        f"the data set {dataset.name!r} is not cached and could not be fetched (tried {'; '.join(tried)})",
-        hint="Connect this machine to the network once, or point DIVULGE_CACHE to a folder that holds the original "
+        f"the data set {dataset.name!r} is not cached and could not be fetched (tried "
+        f"{'; '.join(tried)})",
+        hint="Connect this machine to the network once, or point DIVULGE_CACHE to a folder that "
+        "holds the original "
         f"file as {_cached_path(Path(), dataset)}",
     )
 
 
 def _write_atomically(path: Path, content: bytes) -> None:
-    """Another process sees the whole file or none."""
+    """Write a file so that another process sees all of it or none."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix="fetching-") as staging:
+        with interrupts.guard(
+            tempfile.TemporaryDirectory(dir=path.parent, prefix="fetching-")
+        ) as staging:
             staged = Path(staging) / path.name
             staged.write_bytes(content)
             staged.replace(path)
@@ -170,7 +191,11 @@ def _sha256(content: bytes) -> str:
 
 
 def read(file: Path | bytes, *, dataset: Dataset) -> pa.Table:
-    """Parse one of these files: no header, blanks around values, "?" for unknown, in some a dot after the label."""
+    """Parse a data file.
+
+    It has no header. Values have blanks around them, "?" is unknown, and some files end the last
+    label with a dot.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
     from pyarrow import csv
@@ -179,15 +204,21 @@ def read(file: Path | bytes, *, dataset: Dataset) -> pa.Table:
         pa.BufferReader(file) if isinstance(file, bytes) else file,
         read_options=csv.ReadOptions(column_names=dataset.columns, skip_rows=dataset.comment_lines),
         parse_options=csv.ParseOptions(quote_char=False),
-        convert_options=csv.ConvertOptions(column_types=dict.fromkeys(dataset.columns, pa.string())),
+        convert_options=csv.ConvertOptions(
+            column_types=dict.fromkeys(dataset.columns, pa.string())
+        ),
     )
-    types = dict.fromkeys(dataset.integers, pa.int64()) | dict.fromkeys(dataset.decimals, pa.float64())
+    types = dict.fromkeys(dataset.integers, pa.int64()) | dict.fromkeys(
+        dataset.decimals, pa.float64()
+    )
     columns = {}
     for name in dataset.columns:
         text = pc.utf8_trim_whitespace(raw[name])
         if name == dataset.columns[-1]:
             text = pc.utf8_rtrim(text, characters=".")
-        known = pc.if_else(pc.equal(text, "?"), pa.scalar(None, pa.string()), text)
-        columns[name] = known.cast(types.get(name, pa.string()))
+        cells = pc.if_else(pc.equal(text, "?"), pa.scalar(None, pa.string()), text)
+        columns[name] = cells.cast(types.get(name, pa.string()))
     table = pa.table(columns)
-    return table.drop_null() if dataset.complete else table
+    if dataset.complete:
+        return table.drop_null()
+    return table

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records, databases and weights in files: JSON, JSON lines and CSV, in and out.
+"""Reading and writing of records, databases and weights: JSON, JSON lines and CSV.
 
 JSON      a record    {"id": "r1", "attributes": [{"label": "N", "value": "Alice", "confidence": 0.5}, ...]}
           a database  {"records": [record, ...]}, a list of records, or one record per line (.jsonl, .ndjson)
           weights     {"N": 2, ...}
 CSV       a database  record,label,value,confidence: one row per attribute
           weights     label,weight
-A missing confidence is 1, a missing weight is 1, and a record without an id is named by its place: r1, r2, ... What is
-not understood is refused: a misspelt "confidence" must not become certainty.
-"""
+A missing confidence is 1, a missing weight is 1, and a record without an id is named by its
+position: r1, r2, ... Unknown keys raise an error, because a misspelled "confidence" must not become
+certainty.
+"""  # noqa: E501
 
 from __future__ import annotations
 
@@ -22,20 +23,20 @@ from os import PathLike
 from pathlib import Path
 from typing import TypeAlias
 
-from divulge import values
 from divulge.dossier.record import Attribute, Database, Record, brief, check_weights, finite_number
 from divulge.errors import BadInput, nearest
+from divulge.validation import checked
 
 Source: TypeAlias = "str | PathLike[str]"
 _COLUMNS = ("record", "label", "value", "confidence")
 
 
-@values.checked
+@checked
 def read_record(source: Source) -> Record:
     """Read the one record of a file.
 
     Args:
-        source: A file as `read_database` takes it.
+        source: A file in a format of `read_database`.
 
     Examples:
         >>> import divulge as dv, pathlib, tempfile
@@ -47,46 +48,58 @@ def read_record(source: Source) -> Record:
     """
     database = read_database(source)
     if len(database) != 1:
-        raise BadInput(f"{str(source)!r} holds {len(database)} records, one was expected", hint="split the file")
+        raise BadInput(
+            f"{str(source)!r} holds {len(database)} records, one was expected",
+            hint="split the file",
+        )
     return database[0]
 
 
-@values.checked
+@checked
 def read_database(source: Source) -> Database:
     r"""Read all records of a file, each with an id.
 
     Args:
-        source: A .json file ({"records": [...]}), a .jsonl file with one record in a line, or a .csv file with the columns record, label,
-            value and confidence.
+        source: A .json file ({"records": [...]}), a .jsonl file with one record in a line, or a
+            .csv file with the columns record, label, value and confidence.
 
     Examples:
         >>> import divulge as dv, pathlib, tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     file = pathlib.Path(folder, "shops.csv")
-        ...     _ = file.write_text("record,label,value,confidence\na,N,Alice,1\na,P,123,0.5\nb,N,Bob,\n")
+        ...     _ = file.write_text(
+        ...         "record,label,value,confidence\na,N,Alice,1\na,P,123,0.5\nb,N,Bob,\n"
+        ...     )
         ...     [(record.id, len(record)) for record in dv.dossier.read_database(file)]
         [('a', 2), ('b', 1)]
     """
     path = Path(source)
-    text, name = read_text(path), str(path)
+    text = read_text(path)
+    name = str(path)
     suffix = path.suffix.lower()
     if suffix == ".csv":
-        return _from_csv(text, name)
+        return _require_records(_from_csv(text, name), name)
     if suffix in {".jsonl", ".ndjson"}:
-        lines = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
-        return _from_objects([parse_json(line, f"{name}, line {number}") for number, line in lines], name)
+        lines = [
+            (number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()
+        ]
+        documents = [parse_json(line, f"{name}, line {number}") for number, line in lines]
+        return _require_records(_from_objects(documents, name), name)
     document = parse_json(text, name)
     if isinstance(document, dict) and "records" in document:
-        _refuse_unknown(document, ("records",), name)
+        _check_keys(document, ("records",), name)
         document = document["records"]
     elif isinstance(document, dict):
         document = [document]
     if not isinstance(document, list):
-        raise BadInput(f"{name!r} is not a database", hint='write {"records": [...]}, or one record per line as .jsonl')
+        raise BadInput(
+            f"{name!r} is not a database",
+            hint='write {"records": [...]}, or one record per line as .jsonl',
+        )
     return _from_objects(document, name)
 
 
-@values.checked
+@checked
 def read_weights(source: Source) -> Mapping[str, float]:
     """Read the weights of labels.
 
@@ -102,7 +115,8 @@ def read_weights(source: Source) -> Mapping[str, float]:
         {'N': 2.0, 'P': 1.0}
     """
     path = Path(source)
-    text, name = read_text(path), str(path)
+    text = read_text(path)
+    name = str(path)
     if path.suffix.lower() != ".csv":
         document = parse_json(text, name)
         if not isinstance(document, dict):
@@ -111,17 +125,21 @@ def read_weights(source: Source) -> Mapping[str, float]:
     weights: dict[str, float] = {}
     for number, row in csv_rows(text, ("label", "weight"), name):
         if row["label"] in weights:
-            raise BadInput(f"{name!r}, line {number}: the label {row['label']!r} occurs twice", hint="keep one weight")
-        weights[row["label"]] = _number(row["weight"], f"{name}, line {number}")
+            raise BadInput(
+                f"{name!r}, line {number}: the label {row['label']!r} occurs twice",
+                hint="keep one weight",
+            )
+        weights[row["label"]] = _parse_number(row["weight"], f"{name}, line {number}")
     return check_weights(weights)
 
 
-@values.checked
+@checked
 def read_background(source: Source) -> Mapping[str, Mapping[str, float]]:
-    """Read how often values occur in the population, for the option `background` of `leakage`.
+    """Read the frequencies of values in the population, for the option `background` of `leakage`.
 
     Args:
-        source: A .json file ({"label": {"value": count}}), or a .csv file with the columns label, value and count. Counts may be shares.
+        source: A .json file ({"label": {"value": count}}), or a .csv file with the columns label,
+            value and count. Counts may be shares.
 
     Examples:
         >>> import divulge as dv, pathlib, tempfile
@@ -132,34 +150,42 @@ def read_background(source: Source) -> Mapping[str, Mapping[str, float]]:
         {'A': {'30': 75.0, '90': 25.0}}
     """
     path = Path(source)
-    text, name = read_text(path), str(path)
-    found: dict[str, dict[str, float]] = {}
+    text = read_text(path)
+    name = str(path)
+    frequencies: dict[str, dict[str, float]] = {}
     if path.suffix.lower() == ".csv":
         for number, row in csv_rows(text, ("label", "value", "count"), name):
-            counts = found.setdefault(row["label"], {})
+            counts = frequencies.setdefault(row["label"], {})
             if row["value"] in counts:
-                raise BadInput(f"{name!r}, line {number}: {row['value']!r} of {row['label']!r} occurs twice")
-            counts[row["value"]] = _number(row["count"], f"{name}, line {number}")
-        return found
+                raise BadInput(
+                    f"{name!r}, line {number}: {row['value']!r} of {row['label']!r} occurs twice"
+                )
+            counts[row["value"]] = _parse_number(row["count"], f"{name}, line {number}")
+        return frequencies
     document = parse_json(text, name)
     hint = 'write {"label": {"value": count, ...}, ...}'
-    if not isinstance(document, dict) or not all(isinstance(counts, dict) for counts in document.values()):
+    if not isinstance(document, dict) or not all(
+        isinstance(counts, dict) for counts in document.values()
+    ):
         raise BadInput(f"{name!r} does not hold counts of values", hint=hint)
-    found = {label: {} for label in document}
+    frequencies = {label: {} for label in document}
     for label, counts in document.items():
         for value, count in counts.items():
-            if (sure := finite_number(count)) is None:
-                raise BadInput(f"{name}: the count of {value!r} of {label!r} is {brief(count)}", hint=hint)
-            found[label][value] = sure
-    return found
+            if (number_or_none := finite_number(count)) is None:
+                raise BadInput(
+                    f"{name}: the count of {value!r} of {label!r} is {brief(count)}", hint=hint
+                )
+            frequencies[label][value] = number_or_none
+    return frequencies
 
 
-@values.checked
+@checked
 def read_joint_values(source: Source) -> Mapping[Attribute, str]:
-    r"""Read what attributes tell of a `Joint`.
+    r"""Read the joint values of attributes, for a `Joint`.
 
     Args:
-        source: A .csv file with the columns label, value and joint: the value of the joint that the attribute tells.
+        source: A .csv file with the columns label, value and joint: the joint value that the
+            attribute reveals.
 
     Examples:
         >>> import divulge as dv, pathlib, tempfile
@@ -170,16 +196,21 @@ def read_joint_values(source: Source) -> Mapping[Attribute, str]:
         {Attribute(label='P', value='555'): 'north'}
     """
     name = str(source)
-    found: dict[Attribute, str] = {}
+    joint_values: dict[Attribute, str] = {}
     for number, row in csv_rows(read_text(Path(source)), ("label", "value", "joint"), name):
-        if found.setdefault(Attribute(row["label"], row["value"]), row["joint"]) != row["joint"]:
-            raise BadInput(f"{name!r}, line {number}: {row['value']!r} of {row['label']!r} tells two values")
-    return found
+        if (
+            joint_values.setdefault(Attribute(row["label"], row["value"]), row["joint"])
+            != row["joint"]
+        ):
+            raise BadInput(
+                f"{name!r}, line {number}: {row['value']!r} of {row['label']!r} tells two values"
+            )
+    return joint_values
 
 
-@values.checked
+@checked
 def read_lookup(source: Source) -> Mapping[str, str]:
-    r"""Read what is inferred from each value, for `Augment`.
+    r"""Read the value inferred from each value, for `Augment`.
 
     Args:
         source: A CSV file of two columns without a header: value, inferred value.
@@ -194,25 +225,31 @@ def read_lookup(source: Source) -> Mapping[str, str]:
     """
     name = str(source)
     reader = csv.reader(io.StringIO(read_text(Path(source), "the lookup ")), strict=True)
-    found: dict[str, str] = {}
+    inferred_values: dict[str, str] = {}
     try:
         for row in filter(None, reader):
             if len(row) != 2:
-                raise BadInput(f"the lookup {name!r} does not have two columns", hint="write value,inferred value")
-            if found.setdefault(row[0], row[1]) != row[1]:
-                raise BadInput(f"the lookup {name!r} infers two values from {row[0]!r}", hint="keep one of them")
+                raise BadInput(
+                    f"the lookup {name!r} does not have two columns",
+                    hint="write value,inferred value",
+                )
+            if inferred_values.setdefault(row[0], row[1]) != row[1]:
+                raise BadInput(
+                    f"the lookup {name!r} infers two values from {row[0]!r}",
+                    hint="keep one of them",
+                )
     except csv.Error as error:
         raise BadInput(f"{name!r}, line {reader.line_num}: {error}") from error
-    return found
+    return inferred_values
 
 
-@values.checked
+@checked
 def write_database(database: Iterable[Record], path: Source) -> None:
-    """Write records; reading them back gives the same records.
+    """Write records to a file that reads back to equal records.
 
     Args:
         database: The records.
-        path: Where to; the name ends in .json, .jsonl or .csv.
+        path: The file; its name ends in .json, .jsonl or .csv.
 
     Examples:
         >>> import divulge as dv, tempfile
@@ -225,25 +262,36 @@ def write_database(database: Iterable[Record], path: Source) -> None:
     target = Path(path)
     write = _WRITERS.get(target.suffix.lower())
     if write is None:
-        raise BadInput(f"cannot write {target.name!r}", hint=f"the name must end in {', '.join(_WRITERS)}")
+        raise BadInput(
+            f"cannot write {target.name!r}", hint=f"the name must end in {', '.join(_WRITERS)}"
+        )
     text = write(_with_ids(list(database), str(path)))
     try:
         target.write_bytes(text.encode())
-    except UnicodeEncodeError as error:  # half a pair of surrogates: JSON can spell it, no file can hold it
-        raise BadInput(f"cannot write {target.name!r}: a value is not valid Unicode text") from error
+    except UnicodeEncodeError as error:
+        # half of a surrogate pair: JSON can represent it, a UTF-8 file cannot
+        raise BadInput(
+            f"cannot write {target.name!r}: a value is not valid Unicode text"
+        ) from error
 
 
-@values.checked
+@checked
 def from_rows(
-    rows: object, *, record_id: str | None = None, labels: Sequence[str] | None = None, confidence: float = 1.0
+    rows: object,
+    *,
+    record_id: str | None = None,
+    labels: Sequence[str] | None = None,
+    confidence: float = 1.0,
 ) -> Database:
-    """Make records of the rows of a table: a column is a label, a cell a value, an empty (null) cell no attribute.
+    """Build records from the rows of a table: a column is a label, a cell a value.
+
+    An empty (null) cell is no attribute.
 
     Args:
-        rows: A list of mappings, or whatever `dv.read` opens.
-        record_id: The column that names the records; it does not become an attribute.
-        labels: Which columns become labels; by default all others.
-        confidence: How far every cell is trusted.
+        rows: A list of mappings, or any source that `dv.read` opens.
+        record_id: The column with the ids of the records; it does not become an attribute.
+        labels: The columns that become labels; by default all others.
+        confidence: The confidence in every cell.
 
     Examples:
         >>> import divulge as dv
@@ -251,24 +299,30 @@ def from_rows(
         >>> [(record.id, record.labels) for record in dv.dossier.from_rows(rows, record_id="id")]
         [('a', ('N',))]
     """
-    columns, cells = _table(rows)
+    columns, cells = _columns_and_rows(rows)
     for name in (*([record_id] if record_id is not None else []), *(labels or ())):
         if name not in columns:
             raise BadInput(f"there is no column {name!r}", hint=nearest(name, columns))
     chosen = [name for name in labels or columns if name != record_id]
     database = []
     for row in cells:
-        held = [(name, row[name]) for name in chosen if not _is_missing(row.get(name))]
+        present_cells = [(name, row[name]) for name in chosen if not _is_missing(row.get(name))]
         # numbers stay numbers, so that 30.0 becomes "30"; dates and the rest become text
-        found = [(name, v if isinstance(v, str | int | float | bool) else str(v), confidence) for name, v in held]
-        given = row[record_id] if record_id is not None else None
-        database.append(Record.of(found, None if given is None else str(given)))
+        entries = [
+            (name, v if isinstance(v, str | int | float | bool) else str(v), confidence)
+            for name, v in present_cells
+        ]
+        if record_id is not None:
+            identifier = row[record_id]
+        else:
+            identifier = None
+        database.append(Record.of(entries, None if identifier is None else str(identifier)))
     return _with_ids(database, "the table")
 
 
-@values.checked
+@checked
 def record_to_json(record: Record) -> dict[str, object]:
-    """A record as the JSON object that `read_record` understands; certainty goes without saying.
+    """The JSON object of a record, as `read_record` reads it; a confidence of 1 is omitted.
 
     Args:
         record: The record.
@@ -286,47 +340,81 @@ def record_to_json(record: Record) -> dict[str, object]:
 
 
 def record_from_json(document: object, where: str = "the record") -> Record:
-    """A record from its JSON object."""
+    """Build a record from its JSON object."""
     if not isinstance(document, dict) or not isinstance(document.get("attributes"), list):
-        raise BadInput(f"{where} is not a record", hint='write {"attributes": [{"label": "N", "value": "Alice"}, ...]}')
-    _refuse_unknown(document, ("id", "attributes"), where)
+        raise BadInput(
+            f"{where} is not a record",
+            hint='write {"attributes": [{"label": "N", "value": "Alice"}, ...]}',
+        )
+    _check_keys(document, ("id", "attributes"), where)
     entries = []
     for attribute in document["attributes"]:
         if not isinstance(attribute, dict) or not {"label", "value"} <= attribute.keys():
-            raise BadInput(f"{where}: {brief(attribute)} is not an attribute", hint="it needs a label and a value")
-        _refuse_unknown(attribute, ("label", "value", "confidence"), where)
+            raise BadInput(
+                f"{where}: {brief(attribute)} is not an attribute",
+                hint="it needs a label and a value",
+            )
+        _check_keys(attribute, ("label", "value", "confidence"), where)
         entries.append((attribute["label"], attribute["value"], attribute.get("confidence", 1.0)))
-    given = document.get("id")
-    return _record(entries, None if given is None else str(given), where)
+    identifier = document.get("id")
+    return _build_record(entries, None if identifier is None else str(identifier), where)
+
+
+def _require_records(database: Database, name: str) -> Database:
+    """Return the database, or raise an error if it is empty.
+
+    A file of lines without records may be truncated, and would leak nothing.
+    """
+    if not database:
+        raise BadInput(
+            f"{name!r} holds no record", hint='write {"records": []} as .json if there is none'
+        )
+    return database
 
 
 def _from_objects(documents: Sequence[object], name: str) -> Database:
-    found = [record_from_json(each, f"{name}, record {number}") for number, each in enumerate(documents, start=1)]
-    return _with_ids(found, name)
+    records = [
+        record_from_json(document, f"{name}, record {number}")
+        for number, document in enumerate(documents, start=1)
+    ]
+    return _with_ids(records, name)
 
 
 def _from_csv(text: str, name: str) -> Database:
     entries: dict[str, list[tuple[str, str, float]]] = {}
     for number, row in csv_rows(text, _COLUMNS[:3], name):
         where = f"{name}, line {number}"
-        confidence = _number(row["confidence"], where) if row.get("confidence") else 1.0
+        if row.get("confidence"):
+            confidence = _parse_number(row["confidence"], where)
+        else:
+            confidence = 1.0
         entries.setdefault(row["record"], []).append((row["label"], row["value"], confidence))
-    return tuple(_record(found, key, f"{name}, record {key!r}") for key, found in entries.items())
+    return tuple(
+        _build_record(attributes, key, f"{name}, record {key!r}")
+        for key, attributes in entries.items()
+    )
 
 
 def csv_rows(text: str, needed: Sequence[str], name: str) -> Iterator[tuple[int, dict[str, str]]]:
-    """Line number and row; the header must have the needed columns, each once, and no row more or fewer cells than it."""
+    """Yield the line number and cells of each row.
+
+    The header must have the needed columns, each once. Rows must have as many cells as the header.
+    """
     reader = csv.DictReader(io.StringIO(text), strict=True)
     try:
         header = reader.fieldnames or ()
         if missing := [column for column in needed if column not in header]:
-            raise BadInput(f"{name!r} lacks the column {missing[0]!r}", hint=f"the header is {','.join(needed)}")
-        if twice := [column for column in header if header.count(column) > 1]:
-            raise BadInput(f"{name!r} has two columns {twice[0]!r}", hint="keep one of them")
+            raise BadInput(
+                f"{name!r} lacks the column {missing[0]!r}",
+                hint=f"the header is {','.join(needed)}",
+            )
+        if repeated := [column for column in header if header.count(column) > 1]:
+            raise BadInput(f"{name!r} has two columns {repeated[0]!r}", hint="keep one of them")
         for row in reader:
             if None in row or None in row.values():
                 raise BadInput(
-                    f"{name!r}, line {reader.line_num}: a row of another length", hint="quote commas in values"
+                    f"{name!r}, line {reader.line_num}: a row of another length",
+                    hint="quote commas in values",
                 )
             yield reader.line_num, row
     except csv.Error as error:
@@ -334,20 +422,26 @@ def csv_rows(text: str, needed: Sequence[str], name: str) -> Iterator[tuple[int,
 
 
 def _with_ids(database: list[Record], name: str) -> Database:
-    """Every record with an id of its own; its place gives the name where there is none."""
-    named = [each if each.id is not None else replace(each, id=f"r{n}") for n, each in enumerate(database, start=1)]
-    seen: set[str | None] = set()
-    for record in named:
-        if record.id in seen:
-            raise BadInput(f"{name}: two records have the id {record.id!r}", hint="give each record an id of its own")
-        seen.add(record.id)
-    return tuple(named)
+    """Give each record a unique id; the position names a record without one."""
+    records = [
+        source_record if source_record.id is not None else replace(source_record, id=f"r{n}")
+        for n, source_record in enumerate(database, start=1)
+    ]
+    record_ids: set[str | None] = set()
+    for record in records:
+        if record.id in record_ids:
+            raise BadInput(
+                f"{name}: two records have the id {record.id!r}",
+                hint="give each record an id of its own",
+            )
+        record_ids.add(record.id)
+    return tuple(records)
 
 
-def _table(rows: object) -> tuple[Sequence[str], Iterable[Mapping[str, object]]]:
+def _columns_and_rows(rows: object) -> tuple[Sequence[str], Iterable[Mapping[str, object]]]:
     if isinstance(rows, Sequence) and all(isinstance(row, Mapping) for row in rows):
         return list(dict.fromkeys(name for row in rows for name in row)), rows
-    from divulge.table import read
+    from divulge.sources import read
 
     table = read(rows)
     names = ", ".join(table.engine.quote(name) for name in table.names)
@@ -359,7 +453,7 @@ def _is_missing(value: object) -> bool:
 
 
 def read_text(path: Path, what: str = "") -> str:
-    """The text of a file; `what` goes before its name in errors."""
+    """Read the text of a file; `what` precedes its name in errors."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -369,44 +463,52 @@ def read_text(path: Path, what: str = "") -> str:
 
 
 def parse_json(text: str, where: str) -> object:
-    """The document, or one line about what is wrong with it; keys that occur twice are."""
+    """Parse JSON; errors are one line. A repeated key is an error."""
     try:
-        return json.loads(text, object_pairs_hook=_no_duplicates)
+        return json.loads(text, object_pairs_hook=_object_of_unique_keys)
     except json.JSONDecodeError as error:
-        raise BadInput(f"{where} is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from error
+        raise BadInput(
+            f"{where} is not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
+        ) from error
     except RecursionError:
-        raise BadInput(f"{where} is nested too deeply", hint="a document has a handful of levels") from None
-    except ValueError as error:  # Python reads whole numbers of up to 4,300 digits
+        raise BadInput(
+            f"{where} is nested too deeply", hint="a document has a handful of levels"
+        ) from None
+    except ValueError as error:  # Python reads integers of up to 4,300 digits
         raise BadInput(f"{where}: {error}") from error
     except BadInput as error:
         raise BadInput(f"{where}: {error.message}", hint=error.hint) from None
 
 
-def _no_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """JSON keeps the last of two equal keys without a word; we do not."""
+def _object_of_unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Build an object and raise an error for repeated keys, of which JSON would keep the last."""
     document = dict(pairs)
     if len(document) < len(pairs):
         keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise BadInput(f"the key {twice!r} occurs twice in one JSON object", hint="keep one of them")
+        repeated_key = next(key for key in keys if keys.count(key) > 1)
+        raise BadInput(
+            f"the key {repeated_key!r} occurs twice in one JSON object", hint="keep one of them"
+        )
     return document
 
 
-def _refuse_unknown(document: Mapping[str, object], known: Sequence[str], where: str) -> None:
+def _check_keys(document: Mapping[str, object], allowed_keys: Sequence[str], where: str) -> None:
     for key in document:
-        if key not in known:
-            raise BadInput(f"{where}: the key {key!r} is unknown", hint=nearest(key, known))
+        if key not in allowed_keys:
+            raise BadInput(f"{where}: the key {key!r} is unknown", hint=nearest(key, allowed_keys))
 
 
-def _number(text: str, where: str) -> float:
+def _parse_number(text: str, where: str) -> float:
     try:
         return float(text)
     except ValueError:
         raise BadInput(f"{where}: {text!r} is not a number") from None
 
 
-def _record(entries: Iterable[tuple[str, object, float]], key: str | None, where: str) -> Record:
-    """The record, or its error with the place where it was found."""
+def _build_record(
+    entries: Iterable[tuple[str, object, float]], key: str | None, where: str
+) -> Record:
+    """Build a record; an error names its position in the file."""
     try:
         return Record.of(entries, key)
     except BadInput as error:
@@ -414,11 +516,20 @@ def _record(entries: Iterable[tuple[str, object, float]], key: str | None, where
 
 
 def _to_json(database: Database) -> str:
-    return json.dumps({"records": [record_to_json(record) for record in database]}, ensure_ascii=False, indent=1) + "\n"
+    return (
+        json.dumps(
+            {"records": [record_to_json(record) for record in database]},
+            ensure_ascii=False,
+            indent=1,
+        )
+        + "\n"
+    )
 
 
 def _to_json_lines(database: Database) -> str:
-    return "".join(json.dumps(record_to_json(record), ensure_ascii=False) + "\n" for record in database)
+    return "".join(
+        json.dumps(record_to_json(record), ensure_ascii=False) + "\n" for record in database
+    )
 
 
 def _to_csv(database: Database) -> str:
@@ -427,9 +538,18 @@ def _to_csv(database: Database) -> str:
     writer.writerow(_COLUMNS)
     for record in database:
         if not record.attributes:
-            raise BadInput(f"the record {record.id!r} is empty: CSV has no row for it", hint="write .json or .jsonl")
-        writer.writerows([record.id, label, value, repr(c)] for (label, value), c in record.attributes.items())
+            raise BadInput(
+                f"the record {record.id!r} is empty: CSV has no row for it",
+                hint="write .json or .jsonl",
+            )
+        writer.writerows(
+            [record.id, label, value, repr(c)] for (label, value), c in record.attributes.items()
+        )
     return text.getvalue()
 
 
-_WRITERS: dict[str, Callable[[Database], str]] = {".json": _to_json, ".jsonl": _to_json_lines, ".csv": _to_csv}
+_WRITERS: dict[str, Callable[[Database], str]] = {
+    ".json": _to_json,
+    ".jsonl": _to_json_lines,
+    ".csv": _to_csv,
+}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows that a DuckDB of ours keeps, in memory or on disk, as long as somebody refers to them."""
+"""Rows that a DuckDB of ours keeps in memory or on disk as long as they are referred to."""
 
 from __future__ import annotations
 
@@ -14,77 +14,97 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Home: TypeAlias = Any
-"""A DuckDBEngine, which stands above this."""
+"""A DuckDBEngine; its module imports this one."""
 
 
 class HeldRows:
-    """Rows that DuckDB keeps: an Arrow table in memory, or a table in the private directory, which goes with this."""
+    """Rows that DuckDB keeps: an Arrow table in memory, or a table in the private directory.
+
+    A table in the private directory is removed with this object.
+    """
 
     def __init__(
-        self, owner: HasHome, kept: pa.Table | str, *, together: Sequence[str] = (), lent: bool = False
+        self,
+        owner: HasHome,
+        content: pa.Table | str,
+        *,
+        together: Sequence[str] = (),
+        lent: bool = False,
     ) -> None:
-        """`together` are the columns to sort by where that has not been done; what is lent stays when this goes."""
-        self._owner, self._kept, self._order = owner, kept, in_order(together)
-        if isinstance(kept, str) and not lent:
-            _when_gone(self, owner.home, owner.home.discard, kept)
+        """Keep a table, given as Arrow or by its name.
+
+        `together` are the columns to sort by; empty if the rows are sorted. A `lent` table is not
+        removed with this object.
+        """
+        self._owner, self._content, self._order_by = owner, content, in_order(together)
+        if isinstance(content, str) and not lent:
+            _remove_when_freed(self, owner.home, owner.home.discard, content)
 
     @property
     def engine(self) -> Home:
-        """Where they can be selected from."""
+        """Engine that can select from them."""
         return self._owner.home
 
     @cached_property
     def rows(self) -> int:
-        """How many there are."""
-        if not isinstance(self._kept, str):
-            return int(self._kept.num_rows)
-        return int(self.engine.query(f"SELECT COUNT(*) AS n FROM {self._kept}").column("n")[0].as_py())
+        """Number of rows."""
+        if not isinstance(self._content, str):
+            return int(self._content.num_rows)
+        return int(
+            self.engine.query(f"SELECT COUNT(*) AS n FROM {self._content}").column("n")[0].as_py()
+        )
 
     @cached_property
     def relation(self) -> str:
-        """What stands after FROM."""
-        if isinstance(self._kept, str):
-            return self._kept
+        """Relation for a FROM clause."""
+        if isinstance(self._content, str):
+            return self._content
         name = self.engine.fresh_name("held")
-        _when_gone(self, self.engine, self.engine.forget, name)
-        return str(self.engine.register(name, self._kept))
+        _remove_when_freed(self, self.engine, self.engine.forget, name)
+        return str(self.engine.register(name, self._content))
 
     @cached_property
     def in_order(self) -> str:
-        """A query for them, those that stand together one after the other.
+        """Query for the rows in which rows that belong together follow one another.
 
-        What lies on disk is sorted there when this is first asked for: in the statement that made it, above a union, a join or groups, a
-        sort would not spill in time, and memory would run out.
+        A table on disk is sorted on disk when this is first used. A sort in the statement that made
+        it, above a union, a join or groups, would not spill in time, and memory would run out.
         """
-        if not self._order or not isinstance(self._kept, str):
-            return f"SELECT * FROM {self.relation}{self._order}"
-        ordered = self.engine.keep(f"SELECT * FROM {self._kept}{self._order}")
-        _when_gone(self, self.engine, self.engine.discard, ordered)
+        if not self._order_by or not isinstance(self._content, str):
+            return f"SELECT * FROM {self.relation}{self._order_by}"
+        ordered = self.engine.keep(f"SELECT * FROM {self._content}{self._order_by}")
+        _remove_when_freed(self, self.engine, self.engine.discard, ordered)
         return f"SELECT * FROM {ordered}"
 
     def table(self) -> pa.Table:
-        """All of them, in memory."""
-        return self.engine.query(f"SELECT * FROM {self._kept}") if isinstance(self._kept, str) else self._kept
+        """Return all rows, in memory."""
+        if isinstance(self._content, str):
+            return self.engine.query(f"SELECT * FROM {self._content}")
+        return self._content
 
     def column(self, expression: str) -> pa.ChunkedArray:
-        """What an expression is for each row, in the order of the rows."""
+        """Return the values of an expression for all rows, in the order of the rows."""
         with self.engine.in_row_order():
             return self.engine.query(f"SELECT {expression} AS c FROM {self.relation}").column("c")
 
 
 class HasHome(Protocol):
-    """An engine of the DuckDB family: what it holds lies in a DuckDB of ours."""
+    """Engine of the DuckDB family, which keeps rows in a DuckDB of ours."""
 
     @property
     def home(self) -> Home:
-        """That DuckDB."""
+        """DuckDB that keeps the rows."""
 
 
-def _when_gone(rows: HeldRows, engine: Home, remove: Callable[[str], None], name: str) -> None:
-    """Remove what was kept soon after the rows are no longer referred to, unless all of the engine has gone before."""
+def _remove_when_freed(
+    rows: HeldRows, engine: Home, remove: Callable[[str], None], name: str
+) -> None:
+    """Remove kept rows soon after nothing refers to them, unless the engine is already closed."""
     weakref.finalize(rows, lambda: remove(name) if engine.close.alive else None).atexit = False
 
 
 def in_order(columns: Sequence[str]) -> str:
-    """ORDER BY columns, nulls last; nothing without columns."""
-    return f" ORDER BY {', '.join(f'{double_quoted(name)} ASC NULLS LAST' for name in columns)}" if columns else ""
+    """Return an ORDER BY clause, nulls last; empty without columns."""
+    if columns:
+        return f" ORDER BY {', '.join(f'{double_quoted(name)} ASC NULLS LAST' for name in columns)}"
+    return ""

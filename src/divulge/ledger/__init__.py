@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ledger: what was released of the same people, when and to whom; what a new release is judged against."""
+"""The ledger: prior releases of the same people, with dates and recipients.
 
-from divulge.ledger.ledger import Entry, Holdings, Ledger, OutAlready
+A new release is judged together with them.
+"""
 
-__all__ = ["Entry", "Holdings", "Ledger", "OutAlready"]
+from divulge.ledger.ledger import Entry, Holdings, Ledger, PriorReleases
+
+__all__ = ["Entry", "Holdings", "Ledger", "PriorReleases"]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ledger: what was released of the same people, when and to whom, so that a new release is judged with all that is out already.
+"""A ledger of prior releases of the same people, so that a new release is judged with them.
 
-What is out stays out: a release that is retracted, or whose time is over, is judged like any other. Which releases belong together is said
-by the name of a dataset, not by a path or a hash: the table of next year lies elsewhere and holds other rows, and is of the same people.
+A release stays published: one that is retracted or expired is judged like any other. The name of a
+dataset decides which releases belong together, not a path or a hash. Next year's table has another
+path and other rows, but is about the same people.
 """
 
 from __future__ import annotations
@@ -15,16 +16,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from divulge import publish, results, values
-from divulge.belief import Adversary
+from divulge import interrupts, releases, results
+from divulge.adversary import Adversary
 from divulge.errors import BadInput, listed, nearest
-from divulge.ledger.book import Book, is_new, now
+from divulge.ledger.store import LedgerStore, is_new, utc_now
 from divulge.results import Result
+from divulge.validation import checked, checked_fields
 
 EVERYBODY = "everybody"
-"""As a recipient: whoever wants it. As a coalition: all who hold anything put it together."""
+"""As a recipient: anyone. As a coalition: all recipients combine their releases."""
 _DATASET = "people"
-"""What the first dataset is called if nobody gives it a name."""
+"""Name of the first dataset if none is passed."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,57 +39,71 @@ class Entry(Result):
     dataset: str
     recipient: str
     state: str
-    """"published", "retracted", "expired", or "unclear": a process died while it published, and what was left has been tidied up."""
+    """"published", "retracted", "expired", or "unclear".
+
+    "unclear": a process died while it published the release, and its files have been removed since.
+    """
     at: str
-    """When it was published, in UTC."""
+    """Time of publication, in UTC."""
     expires: str | None
-    """The day after which its recipient should have it no more."""
+    """The day after which its recipient should no longer have it."""
     retracted: str | None
-    """When it was called back."""
+    """Time of retraction."""
     kind: str
     rows: int
-    """How many were published."""
+    """Number of published rows."""
     version: int | None
-    """Releases of a dataset with the same number were made from a table with the same rows; None where nobody knows."""
+    """Number of the table version that it was made from; None if that is unknown.
+
+    Releases of a dataset with the same number were made from tables with the same rows.
+    """
     place: Path
-    """Where it was published."""
+    """Path where it was published."""
     copy: Path = field(metadata={"told": False})
-    """The ledger's own copy, with the private part: a folder that is good wherever a release is."""
+    """The ledger's own copy, with the private part next to it; usable wherever a release is."""
     settings: Mapping[str, Any]
-    """What the state depends on: the ledger, and the day."""
+    """Settings on which the state depends: the ledger, and the day."""
 
     @property
     def document(self) -> dict[str, Any]:
-        """What the release says to everybody, after the copy has been held against its hashes."""
-        return publish.read_manifests(self.copy, handed_out=True).public
+        """The public manifest of the release, after comparing the copy with its hashes."""
+        return releases.read_manifests(self.copy, private_part="if there").public
 
 
 @dataclass(frozen=True, repr=False)
 class Holdings(results.Several[Entry]):
-    """The releases of a ledger, or those that some recipients hold, in the order in which they were published."""
+    """The releases of a ledger, or those that some recipients hold, in order of publication."""
 
     view = "ledger"
 
 
-@values.checked_fields
+@checked_fields
 @dataclass(frozen=True)
 class Ledger:
-    """A private folder that knows what is out, and what a release is to be entered as.
+    """A private folder that records prior releases, and the settings for entering a new one.
 
     Args:
-        folder: The folder; made, for its owner alone, when the first release is entered.
-        recipient: Who gets a new release; "everybody" is whoever wants it.
-        coalition: Who puts together what they hold: a name or several, beside the recipient. By default all who hold anything.
-        dataset: Which people the release is about: those of one dataset are judged together. By default the only one of the ledger.
-        expires: The day after which the recipient should have it no more. It stays known, and is judged like the others.
-        wait: Seconds to wait for another process that publishes by the same ledger.
-        waiting: Called once, with the folder, after two of them.
+        folder: The folder; created, readable only by its owner, when the first release is entered.
+        recipient: Who gets a new release; "everybody" is anyone.
+        coalition: Who combines their releases with those of the recipient: a name or several. By
+            default all recipients.
+        dataset: Which people the release is about: those of one dataset are judged together. By
+            default the only one of the ledger.
+        expires: The day after which the recipient should no longer have it. It stays in the ledger,
+            and is judged like the others.
+        wait: Seconds to wait for another process that publishes with the same ledger.
+        waiting: Called once, with the folder, after two seconds of waiting.
 
     Examples:
         >>> import divulge as dv, pyarrow as pa, tempfile
-        >>> people = pa.table({"zip": ["4761", "4762", "4791", "4792"], "disease": ["flu", "cold", "flu", "cold"]})
+        >>> people = pa.table(
+        ...     {"zip": ["4761", "4762", "4791", "4792"], "disease": ["flu", "cold", "flu", "cold"]}
+        ... )
         >>> release = dv.generalize(
-        ...     people, policy=dv.Policy(k_anonymity=2), quasi_identifiers="zip", sensitive="disease"
+        ...     people,
+        ...     policy=dv.Policy(k_anonymity=2),
+        ...     quasi_identifiers="zip",
+        ...     sensitive="disease",
         ... )
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     ledger = dv.Ledger(f"{folder}/ledger", recipient="the clinic")
@@ -109,118 +125,165 @@ class Ledger:
         members = (self.coalition,) if isinstance(self.coalition, str) else tuple(self.coalition)
         object.__setattr__(self, "folder", Path(self.folder).expanduser())
         object.__setattr__(self, "coalition", members)
-        object.__setattr__(self, "expires", _day(self.expires))
-        for name, given in [
+        object.__setattr__(self, "expires", _iso_day(self.expires))
+        for name, text in [
             ("recipient", self.recipient),
             ("dataset", self.dataset),
-            *(("coalition", it) for it in members),
+            *(("coalition", member) for member in members),
         ]:
-            if given is not None and (not given.strip() or "," in given or not given.isprintable()):
-                raise BadInput(f"{name} is {given!r}", hint="A name is a text without commas")
+            if text is not None and (not text.strip() or "," in text or not text.isprintable()):
+                raise BadInput(f"{name} is {text!r}", hint="A name is a text without commas")
         if not members:
-            raise BadInput("coalition is empty", hint=f"Name its members; {EVERYBODY!r} are all who hold anything")
+            raise BadInput(
+                "coalition is empty",
+                hint=f"Name its members; {EVERYBODY!r} are all who hold anything",
+            )
         if self.recipient == EVERYBODY and EVERYBODY not in members:
             raise BadInput(
-                f"everybody gets the release, so that each who holds anything can add it: coalition={list(members)} would leave some out",
+                "everybody gets the release, so that each who holds anything can add it: "
+                f"coalition={list(members)} would leave some out",
                 hint="Name the recipient, or leave the coalition out",
             )
         if self.wait < 0:
             raise BadInput(f"wait is {self.wait:g}", hint="Give seconds")
 
     @classmethod
-    def of(cls, given: str | Path | Ledger) -> Ledger:
-        """As it is, or of a folder."""
-        return given if isinstance(given, Ledger) else cls(given)
+    def of(cls, source: str | Path | Ledger) -> Ledger:
+        """Return a ledger as it is, or the ledger of a folder."""
+        if isinstance(source, Ledger):
+            return source
+        return cls(source)
 
-    # --- looking ----------------------------------------------------------------------------------------------------
-    @values.checked
+    # --- looking ----------------------------------------------------------------------------------
+    @checked
     def holdings(self, *recipients: str) -> Holdings:
-        """What these recipients hold, with what everybody was given; without names, all that is out."""
-        with Book.looked_at(self._path) as book:
-            entries = self._entries(book, book.rows())
-        of_dataset = [entry for entry in entries if self.dataset in (None, entry.dataset)]
-        _refuse_unknown("dataset", [] if self.dataset is None else [self.dataset], [entry.dataset for entry in entries])
-        _refuse_unknown("recipient", recipients, [entry.recipient for entry in of_dataset])
-        held = [entry for entry in of_dataset if not recipients or entry.recipient in (EVERYBODY, *recipients)]
-        asked = {"dataset": self.dataset, "recipients": list(recipients) or None}
-        return Holdings(tuple(held), {**self._settings(), **asked})
+        """Return the releases that these recipients hold, including those for everybody.
 
-    @values.checked
+        Without names, all prior releases.
+        """
+        with LedgerStore.open_for_reading(self._path) as store:
+            entries = self._entries(store, store.rows())
+        dataset_entries = [entry for entry in entries if self.dataset in (None, entry.dataset)]
+        _refuse_unknown(
+            "dataset",
+            [] if self.dataset is None else [self.dataset],
+            [entry.dataset for entry in entries],
+        )
+        _refuse_unknown("recipient", recipients, [entry.recipient for entry in dataset_entries])
+        matching_entries = [
+            entry
+            for entry in dataset_entries
+            if not recipients or entry.recipient in (EVERYBODY, *recipients)
+        ]
+        query_settings = {"dataset": self.dataset, "recipients": list(recipients) or None}
+        return Holdings(tuple(matching_entries), {**self._settings(), **query_settings})
+
+    @checked
     def entry(self, number: int) -> Entry:
-        """One release, by its number."""
-        with Book.looked_at(self._path) as book:
-            return self._entry(book, number)
+        """Return one release, by its number."""
+        with LedgerStore.open_for_reading(self._path) as store:
+            return self._entry(store, number)
 
-    def judge(self, *, new: bool = True) -> OutAlready:
-        """What a new release is to be judged against; a release that is entered must have been judged against all of it.
+    def judge(self, *, new: bool = True) -> PriorReleases:
+        """Return the prior releases with which a new release is to be judged.
+
+        A release can be entered only if it was judged with all of them.
 
         Args:
-            new: Whether there need be no ledger yet: the first release begins one. Who only looks and misspells it would be told that
-                nothing is out.
+            new: Accept a missing ledger, because the first release creates one. Pass False for
+                read-only use, where a misspelled path would otherwise look like an empty ledger.
         """
         if new and is_new(self._path):
-            return OutAlready(self, self.dataset or _DATASET, ())
-        with Book.looked_at(self._path) as book:
-            return self._judged(book)
+            return PriorReleases(self, self.dataset or _DATASET, ())
+        with LedgerStore.open_for_reading(self._path) as store:
+            return self._prior_releases(store)
 
     @contextlib.contextmanager
-    def turn(self) -> Iterator[Book]:
-        """Publish alone: others who enter releases wait until the block is left, and are judged against what was entered in it."""
-        with Book.turn(self._path, wait=self.wait, waiting=self.waiting) as book:
-            yield book
+    def turn(self) -> Iterator[LedgerStore]:
+        """Hold the lock for publishing while the block runs.
 
-    # --- entering ---------------------------------------------------------------------------------------------------
-    @values.checked
-    def add(self, release: str | Path) -> Entry:
-        """Enter a release that is out already, such as one from before there was a ledger; it is not judged, and entered once only.
+        Other processes that enter releases wait, and are then judged with the releases entered
+        here.
+        """
+        with LedgerStore.lock(self._path, wait=self.wait, waiting=self.waiting) as store:
+            yield store
+
+    # --- entering ---------------------------------------------------------------------------------
+    @checked
+    def add(self, release: str | Path, *, private_dir: str | Path | None = None) -> Entry:
+        """Enter a release that is already published, such as one from before there was a ledger.
+
+        It is not judged, and is entered only once.
 
         Args:
-            release: Its folder, with its private part, so that later releases can be judged with it.
+            release: Its folder; its private part is needed, so that later releases can be judged
+                with it.
+            private_dir: The folder of its private part, if it is not next to it.
         """
-        place = Path(release).expanduser().absolute()
-        document, private, _ = publish.read_manifests(place, handed_out=True)
+        release_folder = Path(release).expanduser().absolute()
+        document, private, private_folder = releases.read_manifests(
+            release_folder, private_part="if there", private_dir=private_dir
+        )
         if private is None and document["kind"] != "anatomized":
-            hint = "Take the release from its publisher, with its mappings"
-            raise BadInput(f"{release} has no private part, so nothing could be judged with it", hint=hint)
-        with self.turn() as book:
-            judged = self._judged(book)
-            about = (judged.dataset, self.recipient, publish.sha256(place / publish.NAME))
-            if same := book.rows("(dataset, recipient, manifest) = (?, ?, ?)", about):
-                return self._entry(book, same[0]["number"])
-            row = judged.row(document) | {"place": str(place), "staged": str(place)}
-            number = book.intend(place, row)
-            book.set(number, state="published")
-            return self._entry(book, number)
+            hint = (
+                "Take the release from its publisher, with its private part; private_dir= "
+                "says "
+                "where that is"
+            )
+            raise BadInput(
+                f"{release} has no private part, so nothing could be judged with it", hint=hint
+            )
+        with self.turn() as store:
+            prior_releases = self._prior_releases(store)
+            key = (
+                prior_releases.dataset,
+                self.recipient,
+                releases.sha256(release_folder / releases.NAME),
+            )
+            if existing_rows := store.rows("(dataset, recipient, manifest) = (?, ?, ?)", key):
+                return self._entry(store, existing_rows[0]["number"])
+            row = prior_releases.row(document) | {
+                "place": str(release_folder),
+                "staged": str(release_folder),
+            }
+            number = store.enter_intention(release_folder, private_folder, row)
+            store.update_row(number, state="published")
+            return self._entry(store, number)
 
-    @values.checked
+    @checked
     def retract(self, number: int) -> Entry:
-        """Say that a release was called back. What is out stays known, so later releases are judged against it as before.
+        """Record that a release was retracted.
+
+        A published release stays in the ledger, so later releases are judged with it as before.
 
         Args:
             number: Its number in the ledger.
         """
-        with self._changing() as book:
-            if self._entry(book, number).retracted is not None:
-                return self._entry(book, number)
-            book.set(number, state="retracted", retracted=now())
-            return self._entry(book, number)
+        with self._lock_existing() as store:
+            if self._entry(store, number).retracted is not None:
+                return self._entry(store, number)
+            store.update_row(number, state="retracted", retracted=utc_now())
+            return self._entry(store, number)
 
-    @values.checked
+    @checked
     def forget(self, number: int, *, force: bool = False) -> Entry:
-        """Take a release out of the ledger, with the copy of its private part: nothing is judged against it any more.
+        """Remove a release from the ledger, so that later releases are no longer judged with it.
+
+        Its copy and the copy of its private part are deleted.
 
         Args:
             number: Its number in the ledger.
-            force: Forget it although it is out.
+            force: Forget it although it is published.
         """
-        with self._changing() as book:
-            entry = self._entry(book, number)
+        with self._lock_existing() as store:
+            entry = self._entry(store, number)
             if not force and entry.state != "unclear":
                 raise BadInput(
-                    f"release {number} is out, and later releases would not be judged against it any more",
+                    f"release {number} is out, and later releases would not be judged against it "
+                    "any more",
                     hint="What is out stays known: retract it, or forget it with force=True",
                 )
-            book.drop(number)
+            store.remove(number)
             return entry
 
     @property
@@ -228,66 +291,85 @@ class Ledger:
         return Path(self.folder).absolute()
 
     @contextlib.contextmanager
-    def _changing(self) -> Iterator[Book]:
-        """The turn, of a ledger that is there."""
-        with Book.looked_at(self._path), self.turn() as book:
-            yield book
+    def _lock_existing(self) -> Iterator[LedgerStore]:
+        """Hold the lock of an existing ledger."""
+        with LedgerStore.open_for_reading(self._path), self.turn() as store:
+            yield store
 
-    def _judged(self, book: Book) -> OutAlready:
-        entries = self._entries(book, book.rows())
+    def _prior_releases(self, store: LedgerStore) -> PriorReleases:
+        entries = self._entries(store, store.rows())
         datasets = [*dict.fromkeys(entry.dataset for entry in entries)]
         if self.dataset is None and len(datasets) > 1:
-            told = f"the ledger {self.folder} has several datasets: {listed(datasets)}"
-            raise BadInput(told, hint="Say with dataset= which one the release is of")
+            message = f"the ledger {self.folder} has several datasets: {listed(datasets)}"
+            raise BadInput(message, hint="Say with dataset= which one the release is of")
         dataset = self.dataset or next(iter(datasets), _DATASET)
-        own = [entry for entry in entries if entry.dataset == dataset]
+        dataset_entries = [entry for entry in entries if entry.dataset == dataset]
         if EVERYBODY in self.coalition:
-            return OutAlready(self, dataset, tuple(own))
+            return PriorReleases(self, dataset, tuple(dataset_entries))
         _refuse_unknown(
-            "recipient", [name for name in self.coalition if name != self.recipient], [entry.recipient for entry in own]
+            "recipient",
+            [name for name in self.coalition if name != self.recipient],
+            [entry.recipient for entry in dataset_entries],
         )
         members = {*self.coalition, self.recipient, EVERYBODY}
-        return OutAlready(self, dataset, tuple(entry for entry in own if entry.recipient in members))
+        return PriorReleases(
+            self, dataset, tuple(entry for entry in dataset_entries if entry.recipient in members)
+        )
 
-    def _entry(self, book: Book, number: int) -> Entry:
-        entries = self._entries(book, book.rows())
-        found = next((entry for entry in entries if entry.number == number), None)
-        if found is None:
-            there = listed((entry.number for entry in entries), most=10) or "no release"
-            raise BadInput(f"the ledger {self.folder} has no release {number}", hint=f"It has: {there}")
-        return found
+    def _entry(self, store: LedgerStore, number: int) -> Entry:
+        entries = self._entries(store, store.rows())
+        matching_entry = next((entry for entry in entries if entry.number == number), None)
+        if matching_entry is None:
+            existing_numbers = listed((entry.number for entry in entries), most=10) or "no release"
+            raise BadInput(
+                f"the ledger {self.folder} has no release {number}",
+                hint=f"It has: {existing_numbers}",
+            )
+        return matching_entry
 
-    def _entries(self, book: Book, rows: Sequence[Mapping[str, Any]]) -> list[Entry]:
+    def _entries(self, store: LedgerStore, rows: Sequence[Mapping[str, Any]]) -> list[Entry]:
         settings = self._settings()
         versions: dict[str, dict[str, int]] = {}
-        made = []
+        entries = []
         for row in rows:
-            known = versions.setdefault(row["dataset"], {})
-            version = None if row["source"] is None else known.setdefault(row["source"], len(known) + 1)
-            over = row["expires"] is not None and row["expires"] < settings["today"]
-            told = {
+            source_versions = versions.setdefault(row["dataset"], {})
+            if row["source"] is None:
+                version = None
+            else:
+                version = source_versions.setdefault(row["source"], len(source_versions) + 1)
+            is_expired = row["expires"] is not None and row["expires"] < settings["today"]
+            row_fields = {
                 name: row[name]
-                for name in ("number", "dataset", "recipient", "at", "expires", "retracted", "kind", "rows")
+                for name in (
+                    "number",
+                    "dataset",
+                    "recipient",
+                    "at",
+                    "expires",
+                    "retracted",
+                    "kind",
+                    "rows",
+                )
             }
-            made.append(
+            entries.append(
                 Entry(
-                    **told,
-                    state="expired" if over and row["state"] == "published" else row["state"],
+                    **row_fields,
+                    state="expired" if is_expired and row["state"] == "published" else row["state"],
                     version=version,
                     place=Path(row["place"]),
-                    copy=book.copy_of(row["number"]),
+                    copy=store.copy_path(row["number"]),
                     settings=settings,
                 )
             )
-        return made
+        return entries
 
     def _settings(self) -> dict[str, Any]:
         return {"ledger": str(self.folder), "today": dt.datetime.now(dt.UTC).date().isoformat()}
 
 
 @dataclass(frozen=True, eq=False)
-class OutAlready:
-    """What a new release is judged against, and where it is entered once it is out."""
+class PriorReleases:
+    """The prior releases with which a new release is judged, and the ledger to enter it in."""
 
     ledger: Ledger
     dataset: str
@@ -295,58 +377,99 @@ class OutAlready:
 
     @property
     def released(self) -> tuple[Path, ...]:
-        """Folders of releases, as an adversary's `released` takes them."""
+        """Folders of the releases, for the `released` of an adversary."""
         return tuple(entry.copy for entry in self.against)
 
-    def held_by(self, her: Adversary, *, continued: Path | None = None) -> Adversary:
-        """The adversary who holds this too, but for what later rows continue, with which they are judged anyhow."""
-        judged = set() if continued is None else _chain(continued, self.against)
-        more = [entry.copy for entry in self.against if entry.number not in judged]
-        return replace(her, released=(*(her.released or ()), *more)) if more else her
+    def held_by(self, adversary: Adversary, *, continued: Path | None = None) -> Adversary:
+        """Return the adversary with these releases added.
 
-    def turn(self) -> contextlib.AbstractContextManager[Book]:
-        """While nobody else publishes by the ledger."""
+        Releases that later rows continue are excluded, because the rows are judged with them
+        anyway.
+        """
+        if continued is None:
+            excluded_numbers = set()
+        else:
+            excluded_numbers = _continued_entries(continued, self.against)
+        folders = [entry.copy for entry in self.against if entry.number not in excluded_numbers]
+        if folders:
+            return replace(adversary, released=(*(adversary.released or ()), *folders))
+        return adversary
+
+    def turn(self) -> contextlib.AbstractContextManager[LedgerStore]:
+        """Hold the lock for publishing with the ledger."""
         return self.ledger.turn()
 
     @contextlib.contextmanager
-    def entering(self, staged: Path, target: Path, *, source: publish.Fingerprint, engine: str) -> Iterator[None]:
-        """Enter the release that appears in this block; refused if others have been published since it was judged."""
+    def entering(
+        self,
+        staged: Path,
+        private: Path,
+        target: Path,
+        *,
+        source: releases.Fingerprint,
+        engine: str,
+    ) -> Iterator[None]:
+        """Enter the release that appears in this block.
+
+        Raises an error if others have been published since it was judged.
+        """
         ledger = self.ledger
-        with ledger.turn() as book:
-            unseen = {entry.number for entry in ledger.judge().against} - {entry.number for entry in self.against}
-            if unseen:
-                numbers = " and ".join(map(str, sorted(unseen)))
-                told = f"release {numbers} was entered since this one was decided, which was not judged against it"
-                raise BadInput(told, hint="Nothing was published. Decide again")
-            document = json.loads((staged / publish.NAME).read_text(encoding="utf-8"))
-            places = {"place": str(target), "staged": str(staged)}
-            row = self.row(document) | places | {"source": book.fingerprint(source, engine)}
-            number = book.intend(staged, row)
-            try:
-                yield
-            except BaseException:
-                book.settle(number)
-                raise
-            try:
-                book.set(number, state="published")
-            except BadInput as error:
-                told = f"the release is out at {target}, and could not be marked so: {error.message}"
-                raise BadInput(told, hint="The ledger finds it there when it is used next") from error
+        with ledger.turn() as store:
+            new_numbers = {entry.number for entry in ledger.judge().against} - {
+                entry.number for entry in self.against
+            }
+            if new_numbers:
+                numbers = " and ".join(map(str, sorted(new_numbers)))
+                message = (
+                    f"release {numbers} was entered since this one was decided, which was "
+                    "not "
+                    "judged against it"
+                )
+                raise BadInput(message, hint="Nothing was published. Decide again")
+            document = json.loads((staged / releases.NAME).read_text(encoding="utf-8"))
+            paths = {"place": str(target), "staged": str(staged)}
+            row = self.row(document) | paths | {"source": store.fingerprint(source, engine)}
+            with interrupts.defer_signals():
+                number = store.enter_intention(staged, private, row)
+                try:
+                    yield
+                except BaseException:
+                    store.settle(number)
+                    raise
+                try:
+                    store.update_row(number, state="published")
+                except BadInput as error:
+                    message = (
+                        f"the release is out at {target}, and could not be marked so: "
+                        f"{error.message}"
+                    )
+                    raise BadInput(
+                        message, hint="The ledger finds it there when it is used next"
+                    ) from error
 
     def row(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        """What the ledger says of a release with this manifest."""
-        about = {"dataset": self.dataset, "recipient": self.ledger.recipient, "expires": self.ledger.expires}
-        return {**about, "kind": document["kind"], "rows": document["rows"]}
+        """Return the ledger row of a release with this manifest."""
+        recipient_fields = {
+            "dataset": self.dataset,
+            "recipient": self.ledger.recipient,
+            "expires": self.ledger.expires,
+        }
+        return {**recipient_fields, "kind": document["kind"], "rows": document["rows"]}
 
     def describe(self, written: Path | None) -> dict[str, Any]:
-        """What a release was judged against, and the number it was entered with, for its publisher."""
-        entered = None
+        """Describe the ledger entry of a release and the releases it was judged with.
+
+        For its publisher.
+        """
+        number = None
         if written is not None:
-            place = Path(written).absolute()
-            entered = max(entry.number for entry in self.ledger.holdings() if entry.place == place)
+            release_folder = Path(written).absolute()
+            number = max(
+                entry.number for entry in self.ledger.holdings() if entry.place == release_folder
+            )
         return {
             "folder": str(self.ledger.folder),
-            "number": entered,
+            "number": number,
             "dataset": self.dataset,
             "recipient": self.ledger.recipient,
             "coalition": list(self.ledger.coalition),
@@ -354,34 +477,52 @@ class OutAlready:
         }
 
 
-def _chain(folder: Path, entries: Sequence[Entry]) -> set[int]:
-    """Those of the entries that a release is or continues, by their numbers: their files have the hashes that it names."""
-    known = [(entry.number, entry.document) for entry in entries]
-    document = publish.read_manifests(folder, handed_out=True).public
-    found = {number for number, other in known if _seals(other) == _seals(document)}
-    while earlier := [(number, other) for number, other in known if _seals(other) == document.get("release")]:
-        found |= {number for number, _ in earlier}
+def _continued_entries(folder: Path, entries: Sequence[Entry]) -> set[int]:
+    """Return the numbers of the entries that a release is or continues.
+
+    Their files have the hashes that its manifest names.
+    """
+    manifests = [(entry.number, entry.document) for entry in entries]
+    document = releases.read_manifest(folder)
+    numbers = {
+        number
+        for number, other_document in manifests
+        if _file_hashes(other_document) == _file_hashes(document)
+    }
+    while earlier := [
+        (number, other_document)
+        for number, other_document in manifests
+        if _file_hashes(other_document) == document.get("release")
+    ]:
+        numbers |= {number for number, _ in earlier}
         document = earlier[0][1]
-    return found
+    return numbers
 
 
-def _seals(document: Mapping[str, Any]) -> dict[str, str]:
+def _file_hashes(document: Mapping[str, Any]) -> dict[str, str]:
     return {name: entry["sha256"] for name, entry in document["files"].items()}
 
 
-def _refuse_unknown(what: str, names: Collection[str], known: Collection[str]) -> None:
-    """A name that is written wrongly would be judged against nothing."""
+def _refuse_unknown(kind: str, names: Collection[str], existing_names: Collection[str]) -> None:
+    """Raise an error for an unknown name: a misspelled one would be judged with nothing."""
     for name in names:
-        if name not in (EVERYBODY, *known):
-            hint = nearest(name, dict.fromkeys(known)) if known else "It is empty"
-            raise BadInput(f"the ledger knows no {what} {name!r}", hint=hint)
+        if name not in (EVERYBODY, *existing_names):
+            if existing_names:
+                hint = nearest(name, dict.fromkeys(existing_names))
+            else:
+                hint = "It is empty"
+            raise BadInput(f"the ledger knows no {kind} {name!r}", hint=hint)
 
 
-def _day(given: str | dt.date | None) -> str | None:
-    """A day as it is written in ISO 8601."""
-    if given is None:
+def _iso_day(day: str | dt.date | None) -> str | None:
+    """Return a day in ISO 8601."""
+    if day is None:
         return None
     try:
-        return (given if isinstance(given, dt.date) else dt.date.fromisoformat(given)).strftime("%Y-%m-%d")
+        return (day if isinstance(day, dt.date) else dt.date.fromisoformat(day)).strftime(
+            "%Y-%m-%d"
+        )
     except ValueError:
-        raise BadInput(f"expires is {given!r}, which is no day", hint="Write it as 2027-12-31") from None
+        raise BadInput(
+            f"expires is {day!r}, which is no day", hint="Write it as 2027-12-31"
+        ) from None

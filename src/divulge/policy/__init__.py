@@ -1,11 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promises about a table, the policy file that holds them, and the verdict on whether a table keeps them."""
+"""Requirements for a table, the policy file that lists them, and the verdict on a table."""
 
-from divulge.policy import guard
+from divulge.policy import guard, recognition
 from divulge.policy.policy import Policy, PolicyLike
-from divulge.policy.promise import Outcome, Promise, Protected, Protection, Verdict, choose, choose_measured, judge
+from divulge.policy.protection import Protected, Protection, choose, choose_measured
+from divulge.policy.requirement import Promise
+from divulge.policy.verdict import Outcome, Verdict, judge
 
 __all__ = [
-    "Outcome", "Policy", "PolicyLike", "Promise", "Protected", "Protection", "Verdict", "choose", "choose_measured",
-    "guard", "judge",
-]  # fmt: skip
+    "Outcome",
+    "Policy",
+    "PolicyLike",
+    "Promise",
+    "Protected",
+    "Protection",
+    "Verdict",
+    "choose",
+    "choose_measured",
+    "guard",
+    "judge",
+    "recognition",
+]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers that states and banks give to people, recognized by how they are written and, where there is one, by their check digit.
+"""Recognition of national ids, IBANs and payment cards by their format and check digits.
 
-A check digit tells such a number from any other of the same length: of numbers drawn at random one in ten or eleven passes, so that a
-column in which most do is no accident. Numbers without one (US, Denmark, the British NINO) are known by their form alone.
+A check digit distinguishes such a number from any other of the same length. Of random numbers one
+in ten or eleven passes, so that a column in which most pass is no accident. Numbers without a check
+digit (US, Denmark, the British NINO) are recognized by their format alone.
 """
 
 from __future__ import annotations
@@ -19,26 +20,63 @@ _ODD_ITALIAN = dict(
     zip(
         "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ",
         (
-            1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10, 22, 25, 24, 23,
+            1,
+            0,
+            5,
+            7,
+            9,
+            13,
+            15,
+            17,
+            19,
+            21,
+            1,
+            0,
+            5,
+            7,
+            9,
+            13,
+            15,
+            17,
+            19,
+            21,
+            2,
+            4,
+            18,
+            20,
+            11,
+            3,
+            6,
+            8,
+            12,
+            14,
+            16,
+            10,
+            22,
+            25,
+            24,
+            23,
         ),
         strict=True,
     )
-)  # fmt: skip
+)
 _CURP_ALPHABET = "0123456789ABCDEFGHIJKLMN&OPQRSTUVWXYZ"
 
 
 class Form(NamedTuple):
-    """How a number is written, and what its digits must satisfy."""
+    """Format of a number, and the condition on its digits."""
 
     country: str
     pattern: str
     check: Callable[[str], bool]
-    """Asked with the text in capitals, without blanks, points, dashes and slashes."""
+    """Check of the text in capitals, without blanks, points, dashes and slashes."""
 
     def fits(self, text: str) -> bool:
-        """Whether a text is such a number."""
+        """Report whether a text is such a number."""
         written = text.strip().upper()
-        return re.fullmatch(self.pattern, written) is not None and self.check(re.sub(r"[ ./\-]", "", written))
+        return re.fullmatch(self.pattern, written) is not None and self.check(
+            re.sub(r"[ ./\-]", "", written)
+        )
 
 
 def _weighted(text: str, weights: Sequence[int]) -> int:
@@ -46,13 +84,15 @@ def _weighted(text: str, weights: Sequence[int]) -> int:
 
 
 def luhn(text: str) -> bool:
-    """The check of payment cards, and of the numbers of several states."""
+    """Check Luhn's digit, as in payment cards and the numbers of several states."""
     digits = [int(letter) for letter in reversed(text)]
-    return sum(digits[0::2]) + sum(sum(divmod(2 * digit, 10)) for digit in digits[1::2]) in range(0, 1000, 10)
+    return sum(digits[0::2]) + sum(sum(divmod(2 * digit, 10)) for digit in digits[1::2]) in range(
+        0, 1000, 10
+    )
 
 
 def iban(text: str) -> bool:
-    """An IBAN: 97 divides it, the country and check digits behind the account (ISO 13616)."""
+    """Check an IBAN: the account, then country and check digits, is 1 modulo 97 (ISO 13616)."""
     written = re.sub(r"\s", "", text).upper()
     if not re.fullmatch(r"[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}", written):
         return False
@@ -60,13 +100,13 @@ def iban(text: str) -> bool:
 
 
 def payment_card(text: str) -> bool:
-    """13 to 19 digits of a known network, with Luhn's check digit."""
+    """Check 13 to 19 digits of a known network, with Luhn's check digit."""
     written = re.sub(r"[ \-]", "", text)
     return re.fullmatch(r"[3-6][0-9]{12,18}", written) is not None and luhn(written)
 
 
 def _day(year: str, month: str, day: str) -> bool:
-    """Whether there is such a day in some century."""
+    """Report whether the day exists in some century."""
     try:
         dt.date(2000 + int(year) % 100, int(month), int(day))
     except ValueError:
@@ -87,7 +127,10 @@ def _mod_11_10(text: str) -> bool:
 
 
 def _german_tax(text: str) -> bool:
-    """Among the first ten digits one occurs twice or three times, and no other does."""
+    """Check the German tax number: one of the first ten digits occurs two or three times.
+
+    No other of these digits is repeated.
+    """
     often = sorted(text[:10].count(digit) for digit in set(text[:10]))
     return often[-1] in (2, 3) and often[-2] == 1 and _mod_11_10(text)
 
@@ -138,7 +181,9 @@ def _danish(text: str) -> bool:
 
 def _finnish(text: str) -> bool:
     digits = re.sub(r"[^0-9]", "", text[:-1])[-9:]
-    return _day(digits[4:6], digits[2:4], digits[:2]) and _HETU_LETTERS[int(digits) % 31] == text[-1]
+    return (
+        _day(digits[4:6], digits[2:4], digits[:2]) and _HETU_LETTERS[int(digits) % 31] == text[-1]
+    )
 
 
 def _swiss(text: str) -> bool:
@@ -163,39 +208,53 @@ def _brazilian(text: str) -> bool:
 
 
 def _mexican(text: str) -> bool:
-    total = sum(_CURP_ALPHABET.index(letter) * (18 - place) for place, letter in enumerate(text[:17]))
+    total = sum(
+        _CURP_ALPHABET.index(letter) * (18 - position) for position, letter in enumerate(text[:17])
+    )
     return _day(text[4:6], text[6:8], text[8:10]) and str(-total % 10) == text[17]
 
 
 def _chilean(text: str) -> bool:
-    total = sum(int(letter) * (2 + place % 6) for place, letter in enumerate(reversed(text[:-1])))
+    total = sum(
+        int(letter) * (2 + position % 6) for position, letter in enumerate(reversed(text[:-1]))
+    )
     return "0123456789K"[-total % 11] == text[-1]
+
+
+def _dihedral_product(a: int, b: int) -> int:
+    """Multiply two symmetries of a pentagon: rotations are 0 to 4, reflections 5 to 9."""
+    if a < 5:
+        if b < 5:
+            return (a + b) % 5
+        return (a + b - 5) % 5 + 5
+    if b < 5:
+        return (a - b) % 5 + 5
+    return (a - b) % 5
 
 
 @functools.cache
 def _dihedral() -> tuple[list[list[int]], list[list[int]]]:
     """Products of the symmetries of a pentagon, and the permutations of Verhoeff's scheme."""
-    product = [
-        [(a + b) % 5 if a < 5 and b < 5 else (a + b - 5) % 5 + 5 if a < 5 else (a - b) % 5 + 5 if b < 5 else (a - b) % 5
-         for b in range(10)] for a in range(10)
-    ]  # fmt: skip
-    one = [1, 5, 7, 6, 2, 8, 3, 0, 9, 4]
+    product = [[_dihedral_product(a, b) for b in range(10)] for a in range(10)]
+    permutation = [1, 5, 7, 6, 2, 8, 3, 0, 9, 4]
     powers = [list(range(10))]
     for _ in range(7):
-        powers.append([one[place] for place in powers[-1]])
+        powers.append([permutation[element] for element in powers[-1]])
     return product, powers
 
 
 def _verhoeff(text: str) -> bool:
     product, powers = _dihedral()
     rest = 0
-    for place, letter in enumerate(reversed(text)):
-        rest = product[rest][powers[place % 8][int(letter)]]
+    for position, letter in enumerate(reversed(text)):
+        rest = product[rest][powers[position % 8][int(letter)]]
     return rest == 0
 
 
 def _chinese(text: str) -> bool:
-    total = sum(int(letter) * pow(2, 17 - place, 11) for place, letter in enumerate(text[:17]))
+    total = sum(
+        int(letter) * pow(2, 17 - position, 11) for position, letter in enumerate(text[:17])
+    )
     return _day(text[8:10], text[10:12], text[12:14]) and "10X98765432"[total % 11] == text[17]
 
 
@@ -218,12 +277,28 @@ def _by_form(text: str) -> bool:  # noqa: ARG001 - nothing is left to check
 
 
 FORMS = (
-    Form("the United States (SSN)", r"(?!000|666|9)[0-9]{3}-(?!00)[0-9]{2}-(?!0000)[0-9]{4}", _by_form),
-    Form("the United Kingdom (NINO)", r"[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?([0-9]{2} ?){3}[A-D]", _by_form),
+    Form(
+        "the United States (SSN)",
+        r"(?!000|666|9)[0-9]{3}-(?!00)[0-9]{2}-(?!0000)[0-9]{4}",
+        _by_form,
+    ),
+    Form(
+        "the United Kingdom (NINO)",
+        r"[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?([0-9]{2} ?){3}[A-D]",
+        _by_form,
+    ),
     Form("the United Kingdom (NHS)", r"[0-9]{3}[ \-]?[0-9]{3}[ \-]?[0-9]{4}", _nhs),
     Form("Germany (tax)", r"[1-9][0-9](?: ?[0-9]{3}){3}", _german_tax),
-    Form("France (NIR)", r"[1278] ?[0-9]{2} ?[0-9]{2} ?(?:[0-9]{2}|2[AB]) ?[0-9]{3} ?[0-9]{3} ?[0-9]{2}", _french),
-    Form("Italy (codice fiscale)", r"[A-Z]{6}[0-9LMNPQRSTUV]{2}[A-EHLMPRST][0-9LMNPQRSTUV]{2}[A-Z][0-9LMNPQRSTUV]{3}[A-Z]", _italian),
+    Form(
+        "France (NIR)",
+        r"[1278] ?[0-9]{2} ?[0-9]{2} ?(?:[0-9]{2}|2[AB]) ?[0-9]{3} ?[0-9]{3} ?[0-9]{2}",
+        _french,
+    ),
+    Form(
+        "Italy (codice fiscale)",
+        r"[A-Z]{6}[0-9LMNPQRSTUV]{2}[A-EHLMPRST][0-9LMNPQRSTUV]{2}[A-Z][0-9LMNPQRSTUV]{3}[A-Z]",
+        _italian,
+    ),
     Form("Spain (DNI, NIE)", r"[0-9XYZ][0-9]{7}-?[A-Z]", _spanish),
     Form("the Netherlands (BSN)", r"[0-9]{9}", _dutch),
     Form("Belgium (NRN)", r"[0-9]{2}\.?[0-9]{2}\.?[0-9]{2}-?[0-9]{3}\.?[0-9]{2}", _belgian),
@@ -244,5 +319,5 @@ FORMS = (
     Form("Turkey (TCKN)", r"[1-9][0-9]{10}", _turkish),
     Form("Canada (SIN)", r"[1-79][0-9]{2}[ \-]?[0-9]{3}[ \-]?[0-9]{3}", luhn),
     Form("Australia (TFN)", r"[0-9]{3} ?[0-9]{3} ?[0-9]{3}", _australian),
-)  # fmt: skip
-"""The more a form says by itself, the earlier it stands: of two that fit as often, the first is told."""
+)
+"""Formats, the most specific first: of two that match equally often, the first is reported."""

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much the first n quasi-identifiers give away together, for n = 1, 2, 3 and so on, and each by itself.
+"""Disclosure risk of each quasi-identifier and of the first n of them, for n = 1, 2, 3 and so on.
 
-Simple and combined ITPR of Bkakria et al. 2021 (Definitions 1 and 2), as in their Fig. 7, for tables with a hundred columns and more.
-Columns are read one at a time and refine the classes of those before them (see distinct_rows), so the cost of n columns grows with n.
+Simple and combined ITPR of Bkakria et al. 2021 (Definitions 1 and 2), as in their Fig. 7, for
+tables with a hundred columns and more. Columns are read one at a time and refine the classes of
+the columns before them (see distinct_rows). So the cost of n columns grows linearly with n.
 """
 
 from __future__ import annotations
@@ -15,28 +16,28 @@ from typing import Any
 import numpy as np
 
 from divulge import metrics
-from divulge.count import Counts, Request
-from divulge.ranking.distinct_rows import Columns, Refinement, refine
-from divulge.ranking.from_counts import identity_of, identity_view, sensitive_in
-from divulge.ranking.score import Combination, Numbers, OneByOne, count_rows, numbers_of
+from divulge.counting import Counts, Request
+from divulge.ranking.distinct_rows import AlignedColumns, Partition, refine
+from divulge.ranking.rollup import identity_of, identity_view, sensitive_numbers
+from divulge.ranking.scores import Combination, CountScorer, Numbers, count_rows, numbers_of
 from divulge.results import Result
-from divulge.table import Roles
+from divulge.sources import Roles
 
 
 @dataclass(frozen=True)
 class Step:
-    """The first n quasi-identifiers together."""
+    """Metrics of the first n quasi-identifiers in combination."""
 
     n: int
     attribute: str
-    """The one that was added last."""
+    """Quasi-identifier that was added last."""
     identity: Numbers
     sensitive: dict[str, Numbers]
 
 
 @dataclass(frozen=True, repr=False)
 class Growth(Result):
-    """Each quasi-identifier by itself, and the growing sets."""
+    """Metrics of each single quasi-identifier and of the growing sets."""
 
     view = "columns"
 
@@ -47,28 +48,35 @@ class Growth(Result):
 
 
 def grow(request: Request, *, every: int, progress: Callable[[int, int], None] | None) -> Growth:
-    """Measure the first n quasi-identifiers of a request, for the n that are asked for."""
-    source, names = request.table, request.roles.quasi_identifiers
-    columns = Columns.of(request)
+    """Measure the first n quasi-identifiers for n = 1, multiples of `every`, and all of them."""
+    source = request.table
+    names = request.roles.quasi_identifiers
+    columns = AlignedColumns.of(request)
     if columns is None:
-        rows, measured = count_rows(_narrowed(request, names[:1])), _set_by_set(request)
+        rows = count_rows(_with_quasi_identifiers(request, names[:1]))
+        measurements = _measure_by_set(request)
     else:
-        rows, measured = columns.rows, _column_by_column(columns, request.roles)
-    alone, steps = [], []
-    for n, (simple, together) in enumerate(measured, start=1):
-        alone.append(simple)
+        rows = columns.rows
+        measurements = _measure_by_column(columns, request.roles)
+    single_columns = []
+    steps = []
+    for n, (single_column, measure_together) in enumerate(measurements, start=1):
+        single_columns.append(single_column)
         if n in (1, len(names)) or n % every == 0:
-            found = simple if n == 1 else together()
-            steps.append(Step(n, names[n - 1], found.identity, found.sensitive))
+            if n == 1:
+                combination = single_column
+            else:
+                combination = measure_together()
+            steps.append(Step(n, names[n - 1], combination.identity, combination.sensitive))
         if progress is not None:
             progress(n, len(names))
     return Growth(
         rows=rows,
-        alone=tuple(alone),
+        alone=tuple(single_columns),
         steps=tuple(steps),
         settings={
             "engine": source.engine.name,
-            **source.told,
+            **source.reading_settings,
             "quasi_identifiers": list(names),
             "sensitive": list(request.roles.sensitive),
             "nulls": request.nulls,
@@ -79,40 +87,48 @@ def grow(request: Request, *, every: int, progress: Callable[[int, int], None] |
     )
 
 
-Measured = Iterator[tuple[Combination, Callable[[], Combination]]]
-"""For each quasi-identifier: what it gives away by itself, and together with those before it."""
+StepMeasurements = Iterator[tuple[Combination, Callable[[], Combination]]]
+"""For each quasi-identifier, its own metrics and a function for those of the first n together."""
 
 
-def _column_by_column(columns: Columns, roles: Roles) -> Measured:
-    attributes = [columns.coded(name) for name in roles.sensitive]
-    known = [(item, metrics.Marginal.of(np.bincount(item.codes, minlength=item.values))) for item in attributes]
+def _measure_by_column(columns: AlignedColumns, roles: Roles) -> StepMeasurements:
+    attributes = [columns.coded_column(name) for name in roles.sensitive]
+    marginals = [
+        (item, metrics.Marginal.of(np.bincount(item.codes, minlength=item.value_count)))
+        for item in attributes
+    ]
 
-    def numbers(names: tuple[str, ...], partition: Refinement) -> Combination:
-        sensitive = {item.domain.name: sensitive_in(partition, item, marginal) for item, marginal in known}
+    def score(names: tuple[str, ...], partition: Partition) -> Combination:
+        sensitive = {
+            item.domain.name: sensitive_numbers(partition, item, marginal)
+            for item, marginal in marginals
+        }
         return Combination(names, numbers_of(identity_view(partition)), sensitive)
 
-    together = everybody = Refinement.whole(columns.rows)
-    for n, (name, codes, values) in enumerate(columns.numbered(roles.quasi_identifiers), start=1):
-        together = refine(together, codes, values)
-        if known:
-            simple = numbers((name,), refine(everybody, codes, values))
-        else:  # for identity alone, how often each value occurs is enough
+    combined_partition = one_class = Partition.single_class(columns.rows)
+    for n, (name, codes, values) in enumerate(
+        columns.iterate_codes(roles.quasi_identifiers), start=1
+    ):
+        combined_partition = refine(combined_partition, codes, values)
+        if marginals:
+            single_column = score((name,), refine(one_class, codes, values))
+        else:  # identity metrics need only the count of each value
             sizes = np.bincount(codes, minlength=values)
-            simple = Combination((name,), numbers_of(identity_of(sizes[sizes > 0])), {})
-        yield simple, partial(numbers, roles.quasi_identifiers[:n], together)
+            single_column = Combination((name,), numbers_of(identity_of(sizes[sizes > 0])), {})
+        yield single_column, partial(score, roles.quasi_identifiers[:n], combined_partition)
 
 
-def _set_by_set(request: Request) -> Measured:
-    """A count for each set, where there is no order of rows that a column could be lined up with."""
+def _measure_by_set(request: Request) -> StepMeasurements:
+    """Count the table for each set, for engines without a stable row order to align columns by."""
 
     def score(names: tuple[str, ...]) -> Combination:
-        return OneByOne(Counts.of(_narrowed(request, names))).score(names)
+        return CountScorer(Counts.of(_with_quasi_identifiers(request, names))).score(names)
 
     names = request.roles.quasi_identifiers
     for n, name in enumerate(names, start=1):
-        simple = score((name,))
-        yield simple, partial(score, names[:n])
+        single_column = score((name,))
+        yield single_column, partial(score, names[:n])
 
 
-def _narrowed(request: Request, names: tuple[str, ...]) -> Request:
+def _with_quasi_identifiers(request: Request, names: tuple[str, ...]) -> Request:
     return replace(request, roles=replace(request.roles, quasi_identifiers=names))

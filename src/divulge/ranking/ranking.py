@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ranking of quasi-identifiers: each by itself, by what it adds to the others, in combinations, and the smallest that identify.
+"""Ranking of quasi-identifiers, of their combinations and of the smallest identifying ones.
 
-One pass counts the table by all quasi-identifiers; every combination is then a roll-up of these counts (see from_counts). Distinction and
-separation are ARX's; sets given by hand are set side by side as in Fig. 4 of Afifi et al. 2018.
+A single quasi-identifier is ranked by its own risk, with its contribution to the whole set. One
+pass counts the table by all quasi-identifiers. Every combination is then a roll-up of these counts
+(see rollup). Distinction and separation are ARX's. Sets passed explicitly are compared as in
+Fig. 4 of Afifi et al. 2018.
 """
 
 from __future__ import annotations
@@ -13,88 +15,110 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from divulge import metrics
-from divulge.belief import Assumptions
-from divulge.count import Counts, Nulls, Request, count_in_memory
+from divulge.adversary import Assumptions
+from divulge.counting import Counts, Nulls, Request, count_in_memory
 from divulge.errors import BadInput, nearest
-from divulge.ranking.distinct_rows import encode_distinct_rows, hold_distinct_rows, read_distinct_rows
-from divulge.ranking.from_counts import RolledUp, Scorer
-from divulge.ranking.score import AnonymizedSet, Combination, Names, OneByOne, without
+from divulge.ranking.distinct_rows import (
+    encode_distinct_rows,
+    hold_distinct_rows,
+    read_distinct_rows,
+)
+from divulge.ranking.rollup import RollUpScorer, Scorer
+from divulge.ranking.scores import AnonymizedSet, Combination, CountScorer, Names, drop_columns
 from divulge.results import Result
-from divulge.table import Roles, Table
+from divulge.sources import Roles, Table
 
 
-# --- The smallest combinations that identify, without counting those that cannot be among them ------------------------
-# The discrimination rate of a set of columns is H(set) / log2 rows where each row is a person of its own. Entropy never falls when a column
-# is added, so nothing that holds an identifying set is a smallest one. And it is submodular: H(C) <= H(C - a) + H(C - b) - H(C - a - b), so
-# what the parts of a set have bounds what the set can have. Both are used level by level, as in Apriori.
+# --- Search for the smallest identifying combinations, with pruning -------------------------------
+# The discrimination rate of a set of columns is H(set) / log2 rows if each row is a different
+# person. Entropy never falls when a column is added, so a superset of an identifying set is not a
+# smallest one. Entropy is also submodular: H(C) <= H(C - a) + H(C - b) - H(C - a - b). So the rates
+# of a set's parts bound the rate of the set. Both facts are used level by level, as in Apriori.
 @dataclass(frozen=True)
 class Pruned:
-    """Combinations that were not counted."""
+    """Numbers of combinations that were not counted, by reason."""
 
     hold_a_smaller_one: int
-    """They contain an identifying combination."""
+    """Combinations that contain an identifying combination."""
     cannot_reach: int
-    """What their parts have shows that they stay below the threshold."""
+    """Combinations whose bound by their parts is below the threshold."""
 
 
-def search_smallest(
-    scorer: Scorer, combinations: Sequence[Names], threshold: float, progress: Callable[[int, int], None] | None = None
+def search_smallest_combinations(
+    scorer: Scorer,
+    combinations: Sequence[Names],
+    threshold: float,
+    progress: Callable[[int, int], None] | None = None,
 ) -> tuple[list[Combination], Pruned]:
-    """Count what can be a smallest combination; `combinations` come by size, beginning with single columns."""
+    """Score the combinations that can be smallest identifying ones, and count the pruned ones.
+
+    `combinations` are sorted by size, beginning with single columns.
+    """
     bounds: dict[Names, tuple[float, float]] = {(): (0.0, 0.0)}
-    counted: list[Combination] = []
-    larger = unreachable = done = 0
+    scored: list[Combination] = []
+    superset_count = unreachable_count = finished = 0
     for size, level in itertools.groupby(combinations, len):
         candidates = []
         for columns in level:
             if any(part not in bounds for part in itertools.combinations(columns, size - 1)):
-                larger += 1  # a part identifies, or holds one that does
-            elif size > 1 and (limits := _limits(columns, bounds))[1] < threshold - metrics.TOLERANCE:
+                superset_count += 1  # a part is identifying or contains an identifying set
+            elif (
+                size > 1
+                and (limits := _rate_bounds(columns, bounds))[1] < threshold - metrics.TOLERANCE
+            ):
                 bounds[columns] = limits
-                unreachable += 1
+                unreachable_count += 1
             else:
                 candidates.append(columns)
-        done = len(counted) + larger + unreachable
+        finished = len(scored) + superset_count + unreachable_count
         for item in scorer.score_all(candidates):
-            counted.append(item)
+            scored.append(item)
             if item.rate < threshold - metrics.TOLERANCE:
                 bounds[item.columns] = (item.rate, item.rate)
-            done += 1
+            finished += 1
             if progress is not None:
-                progress(done, len(combinations))
-    return sorted(counted, key=lambda item: len(item.columns)), Pruned(larger, unreachable)
+                progress(finished, len(combinations))
+    return sorted(scored, key=lambda item: len(item.columns)), Pruned(
+        superset_count, unreachable_count
+    )
 
 
-def _limits(columns: Names, bounds: dict[Names, tuple[float, float]]) -> tuple[float, float]:
-    """The least and the largest rate that the set can have by what is known of its parts."""
-    least = max(bounds[part][0] for part in itertools.combinations(columns, len(columns) - 1))
-    upper = (
-        bounds[without(columns, a)][1] + bounds[without(columns, b)][1] - bounds[without(columns, a, b)][0]
+def _rate_bounds(columns: Names, bounds: dict[Names, tuple[float, float]]) -> tuple[float, float]:
+    """Lower and upper bound of the rate of a set of columns, from the bounds of its parts."""
+    lower = max(bounds[part][0] for part in itertools.combinations(columns, len(columns) - 1))
+    upper_bounds = (
+        bounds[drop_columns(columns, a)][1]
+        + bounds[drop_columns(columns, b)][1]
+        - bounds[drop_columns(columns, a, b)][0]
         for a, b in itertools.combinations(columns, 2)
     )
-    return least, min(upper)
+    return lower, min(upper_bounds)
 
 
-# --- ranking ----------------------------------------------------------------------------------------------------------
+# --- ranking --------------------------------------------------------------------------------------
 Progress = Callable[[int, int], None]
-_DISTINCT_ROWS_FOR_A_CELL = 10
-"""A distinct row costs some bytes for each column, a cell of which all metrics are computed about 1 kB."""
+_DISTINCT_ROWS_PER_CELL = 10
+"""Number of distinct rows that cost as much memory as one cell.
+
+A distinct row costs some bytes for each column. A cell costs about 1 kB while all metrics are
+computed.
+"""
 
 
 @dataclass(frozen=True)
 class RankedAttribute:
-    """One attribute alone, and what the whole set would be without it."""
+    """Metrics of one attribute, and of the whole set without it."""
 
     attribute: str
     alone: Combination
     without: Combination | None
     contribution: float
-    """How much the discrimination rate of the whole set falls when the attribute is left out."""
+    """Decrease of the discrimination rate of the whole set when the attribute is dropped."""
 
 
 @dataclass(frozen=True, repr=False)
 class Ranking(Result):
-    """Attributes by their own risk, combinations by theirs, and the smallest that pass the threshold."""
+    """Attributes and combinations ranked by risk, and the smallest that reach the threshold."""
 
     view = "columns"
 
@@ -107,9 +131,9 @@ class Ranking(Result):
     sets: tuple[Combination, ...]
     settings: dict[str, Any]
     pruned: Pruned | None = None
-    """How many combinations were not counted, where pruning was asked for."""
+    """Numbers of combinations that were not counted; None without pruning."""
     anonymized: tuple[AnonymizedSet, ...] = ()
-    """The sets again, each made coarser until it keeps the policy, where one was given."""
+    """The sets, each generalized until it meets the policy; empty without a policy."""
     notes: tuple[str, ...] = ()
 
 
@@ -125,28 +149,36 @@ def rank_columns(
     prune: bool,
     progress: Progress | None,
 ) -> Ranking:
-    """Score the combinations of the quasi-identifiers and put them in order."""
+    """Score the combinations of the quasi-identifiers and rank them."""
     names = roles.quasi_identifiers
     scorer, assumptions = scorer_for(source, roles, nulls, assumptions)
     everything, without_each = scorer.score_whole(names)
     sizes = range(1, min(up_to, len(names)) + 1)
-    chosen = [columns for size in sizes for columns in itertools.combinations(names, size)]
+    column_sets = [columns for size in sizes for columns in itertools.combinations(names, size)]
     if prune:
-        combinations, pruned = search_smallest(scorer, chosen, threshold, progress)
+        combinations, pruned = search_smallest_combinations(
+            scorer, column_sets, threshold, progress
+        )
     else:
-        combinations, pruned = _all(scorer, chosen, progress), None
-    alone = {item.columns[0]: item for item in combinations if len(item.columns) == 1}
+        combinations = _score_all(scorer, column_sets, progress)
+        pruned = None
+    single_columns = {item.columns[0]: item for item in combinations if len(item.columns) == 1}
     return Ranking(
         rows=scorer.rows,
         everything=everything,
-        attributes=tuple(sorted(_attributes(everything, without_each, alone), key=lambda item: -item.alone.rate)),
+        attributes=tuple(
+            sorted(
+                _rank_attributes(everything, without_each, single_columns),
+                key=lambda item: -item.alone.rate,
+            )
+        ),
         combinations=tuple(sorted(combinations, key=lambda item: (-item.rate, len(item.columns)))),
         threshold=threshold,
-        smallest=tuple(_smallest(combinations, threshold)),
+        smallest=tuple(_smallest_combinations(combinations, threshold)),
         sets=tuple(scorer.score(tuple(columns)) for columns in sets),
         settings={
             "engine": source.engine.name,
-            **source.told,
+            **source.reading_settings,
             "quasi_identifiers": list(names),
             "sensitive": list(roles.sensitive),
             "person": roles.person,
@@ -154,7 +186,9 @@ def rank_columns(
             "prior": {name: _prior_name(assumptions, name) for name in roles.sensitive},
             "prior_weights": dict(assumptions.prior_weights),
             "original": None if assumptions.original is None else assumptions.original.source,
-            "background": {name: known.describe() for name, known in assumptions.knowledge.items()},
+            "background": {
+                name: knowledge.describe() for name, knowledge in assumptions.knowledge.items()
+            },
             "up_to": up_to,
             "prune": prune,
             "threshold": threshold,
@@ -169,30 +203,48 @@ def rank_columns(
 
 def _prior_name(assumptions: Assumptions, name: str) -> str:
     if name in assumptions.priors:
-        return "conditional" if assumptions.priors[name].conditions else "given"
-    return "table" if assumptions.original is None else "original"
+        if assumptions.priors[name].conditions:
+            return "conditional"
+        return "given"
+    if assumptions.original is None:
+        return "table"
+    return "original"
 
 
-def scorer_for(table: Table, roles: Roles, nulls: Nulls, assumptions: Assumptions) -> tuple[Scorer, Assumptions]:
-    """Roll-ups of the distinct rows where memory may take these, else counts; and the adversary, ready for classes that merge."""
+def scorer_for(
+    table: Table, roles: Roles, nulls: Nulls, assumptions: Assumptions
+) -> tuple[Scorer, Assumptions]:
+    """Choose a scorer: roll-ups of the distinct rows if these fit into memory, else counts.
+
+    Also returns the assumptions with conditional priors made joint, which merged classes need.
+    """
     request = Request(table, roles, nulls, joint=False)
     if assumptions.conditional:
-        columns = tuple(dict.fromkeys(name for prior in assumptions.conditional.values() for name in prior.conditions))
+        columns = tuple(
+            dict.fromkeys(
+                name for prior in assumptions.conditional.values() for name in prior.conditions
+            )
+        )
         _check_conditions(assumptions, roles)
         assumptions = assumptions.as_joint(
             count_in_memory(replace(request, roles=replace(roles, quasi_identifiers=columns)))
         )
-    # People do not add up, and roll-ups of distinct rows know the table's own prior only.
+    # Counts of people are not additive, and roll-ups of distinct rows support only the table's
+    # prior.
     if roles.person is not None or not assumptions.is_default:
-        return OneByOne(Counts.of(request), assumptions), assumptions
+        return CountScorer(Counts.of(request), assumptions), assumptions
     limit = table.engine.cell_limit
     if limit is None:
-        return RolledUp(read_distinct_rows(request), roles.sensitive), assumptions
-    held = hold_distinct_rows(request)
-    if held.rows <= _DISTINCT_ROWS_FOR_A_CELL * limit:
-        return RolledUp(encode_distinct_rows(request, held.table()), roles.sensitive), assumptions
-    # One attribute's cells are the distinct rows themselves; those of several may be far fewer.
-    return OneByOne(Counts(request, held) if len(roles.sensitive) < 2 else Counts.of(request)), assumptions
+        return RollUpScorer(read_distinct_rows(request), roles.sensitive), assumptions
+    distinct_rows = hold_distinct_rows(request)
+    if distinct_rows.rows <= _DISTINCT_ROWS_PER_CELL * limit:
+        return RollUpScorer(
+            encode_distinct_rows(request, distinct_rows.table()), roles.sensitive
+        ), assumptions
+    # The cells of one attribute are the distinct rows. Those of several may be far fewer.
+    return CountScorer(
+        Counts(request, distinct_rows) if len(roles.sensitive) < 2 else Counts.of(request)
+    ), assumptions
 
 
 def _check_conditions(assumptions: Assumptions, roles: Roles) -> None:
@@ -205,32 +257,51 @@ def _check_conditions(assumptions: Assumptions, roles: Roles) -> None:
                 )
 
 
-def _all(scorer: Scorer, chosen: Sequence[tuple[str, ...]], progress: Progress | None) -> list[Combination]:
-    """Every combination, in the order in which they were asked for."""
-    found: dict[tuple[str, ...], Combination] = {}
-    for item in scorer.score_all(chosen):
-        found[item.columns] = item
+def _score_all(
+    scorer: Scorer, column_sets: Sequence[tuple[str, ...]], progress: Progress | None
+) -> list[Combination]:
+    """Score every combination, in the order of `column_sets`."""
+    combinations_by_columns: dict[tuple[str, ...], Combination] = {}
+    for item in scorer.score_all(column_sets):
+        combinations_by_columns[item.columns] = item
         if progress is not None:
-            progress(len(found), len(chosen))
-    return [found[columns] for columns in chosen]
+            progress(len(combinations_by_columns), len(column_sets))
+    return [combinations_by_columns[columns] for columns in column_sets]
 
 
-def _attributes(
-    everything: Combination, without_each: Mapping[str, Combination], alone: Mapping[str, Combination]
+def _rank_attributes(
+    everything: Combination,
+    without_each: Mapping[str, Combination],
+    single_columns: Mapping[str, Combination],
 ) -> list[RankedAttribute]:
-    """In the order of the quasi-identifiers."""
-    left = {name: 0.0 if name not in without_each else without_each[name].rate for name in everything.columns}
+    """Build the entry of each attribute, in the order of the quasi-identifiers."""
+    rate_without = {
+        name: 0.0 if name not in without_each else without_each[name].rate
+        for name in everything.columns
+    }
     return [
-        RankedAttribute(name, alone[name], without_each.get(name), max(everything.rate - left[name], 0.0))
+        RankedAttribute(
+            name,
+            single_columns[name],
+            without_each.get(name),
+            max(everything.rate - rate_without[name], 0.0),
+        )
         for name in everything.columns
     ]
 
 
-def _smallest(combinations: Sequence[Combination], threshold: float) -> Iterator[Combination]:
-    """Combinations that pass, none of whose parts passes (the discrimination rate never falls when a column is added)."""
+def _smallest_combinations(
+    combinations: Sequence[Combination], threshold: float
+) -> Iterator[Combination]:
+    """Yield the combinations that reach the threshold while none of their parts does.
+
+    The discrimination rate never falls when a column is added.
+    """
     passing: list[frozenset[str]] = []
     for item in sorted(combinations, key=lambda item: (len(item.columns), -item.rate)):
         columns = frozenset(item.columns)
-        if item.rate >= threshold - metrics.TOLERANCE and not any(part < columns for part in passing):
+        if item.rate >= threshold - metrics.TOLERANCE and not any(
+            part < columns for part in passing
+        ):
             passing.append(columns)
             yield item

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The server: four routes on 127.0.0.1 between pages and the desks beside them, until Ctrl-C or until no page is open any more.
+"""The web server of the studio: routes on 127.0.0.1 between pages and their worker processes.
 
-A page is known by its address, /w/ID/PLACE. What was decided in it is kept here as the desk last told it, so that a page that comes back
-after a lost connection, a cancelled or a crashed desk, is as it was.
+It runs until Ctrl-C, or until no page has been open for a while.
+
+The address of a page, /w/ID/PLACE, identifies it. The server keeps the session state that the
+worker last reported. A page that returns after a lost connection, or after its worker was cancelled
+or crashed, is therefore as it was.
 """
 
 from __future__ import annotations
@@ -10,16 +13,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import math
 import re
 import secrets
 import shutil
+import signal
 import socket
 import tempfile
 import threading
 import time
 import webbrowser
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
@@ -34,230 +39,282 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from divulge import signals
 from divulge.errors import BadInput
-from divulge.studio.beside import Beside, Change
-from divulge.studio.door import Door
-from divulge.studio.places import PLACES
+from divulge.studio.auth import AuthMiddleware
+from divulge.studio.tabs import TABS
+from divulge.studio.worker_process import Change, WorkerProcess
 
 LARGEST_UPLOAD = 200 * 1024 * 1024
 _LARGEST_REQUEST = 1024 * 1024
-_DRAWING = threading.Lock()
-_SCRIPTS, _STYLES = ("page.js", "studio.js"), ("parts.css", "page.css", "studio.css")
+_DEEPEST_REQUEST = 32
+"""Levels of nesting; the requests of a page have fewer than ten."""
+_DRAWING_LOCK = threading.Lock()
+_SCRIPTS = ("page.js", "studio.js")
+_STYLES = ("parts.css", "page.css", "studio.css")
 _REPORTS = ("report.html", "public-report.html")
-_OF_REPORTS = "sandbox allow-scripts allow-popups; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
-"""Beside the page's own policy, which names its scripts by their hashes."""
+_REPORT_POLICY = (
+    "sandbox allow-scripts allow-popups; default-src 'none'; script-src "
+    "'unsafe-inline'; "
+    "style-src 'unsafe-inline'; img-src data:"
+)
+"""Content security policy of reports.
+
+It applies in addition to the report's own policy, which lists its scripts by their hashes.
+"""
 _LONGEST_NAME = 60
-_NAME = re.compile(r"[\w-]{12}", re.ASCII)
-"""Of a page, as it is drawn."""
+_PAGE_NAME = re.compile(r"[\w-]{12}", re.ASCII)
+"""Pattern of a page's random name."""
 _HEARTBEAT = 15.0
-_SOON, _LEFT = 5.0, 60.0
-"""Seconds after which a desk stands ready for a further page, and after which one ends whose page was closed."""
+_SPARE_DELAY = 5.0
+_CLOSED_DELAY = 60.0
+"""Seconds until a spare worker is started, and until the worker of a closed page is ended."""
 
 
 @dataclass
-class OpenPage:
-    """A page, or the place where it was."""
+class PageSession:
+    """The server's record of one page, open or closed."""
 
-    beside: Beside
-    pages: Counter[str] = field(default_factory=Counter)
-    """How many are open, by their tabs."""
+    process: WorkerProcess
+    connections: Counter[str] = field(default_factory=Counter)
+    """Number of open connections by browser tab."""
     tab: str = ""
-    """Whose it is."""
-    left: float = field(default_factory=time.monotonic)
-    """When it was looked at last."""
+    """The browser tab that owns the page."""
+    last_open: float = field(default_factory=time.monotonic)
+    """Time at which the page was last open."""
 
 
 class Studio:
-    """All pages, and the private folder with what was dropped onto them."""
+    """All pages, and the private folder with the uploaded files."""
 
-    def __init__(self, spare: Beside, folder: str, first: Sequence[Change] = ()) -> None:
+    def __init__(
+        self, spare: WorkerProcess, folder: str, initial_changes: Sequence[Change] = ()
+    ) -> None:
         self.stopping = threading.Event()
-        self._folder, self._first = folder, first
+        self._folder, self._initial_changes = folder, initial_changes
         self._lock = threading.Lock()
-        self._sessions: dict[str, OpenPage] = {}
-        self._left = time.monotonic()
+        self._sessions: dict[str, PageSession] = {}
+        self._last_open = time.monotonic()
         self._spare = spare
-        self._get_ready: BackgroundTask | None = BackgroundTask(self._prepare)
+        self._after_first_answer: BackgroundTask | None = BackgroundTask(self._load_drawing_script)
 
-    def _prepare(self) -> None:
-        """After the first answer, which needs no picture: what the next ones need."""
-        self._get_ready = None
+    def _load_drawing_script(self) -> None:
+        """Load the drawing script after the first answer, which needs no chart."""
+        self._after_first_answer = None
         threading.Thread(target=drawing_script, daemon=True).start()  # Ctrl-C does not wait for it
 
-    def new(self, name: str = "", begin: Callable[[Beside], None] | None = None) -> str:
-        """A page on the desk that stands ready, where something is to `begin`; the first one has begun with the table already."""
-        with self._lock:  # pages that come back at once get a desk each
-            beside, self._spare = self._spare, Beside(self._folder)
+    def new_page(self, name: str = "", start: Callable[[WorkerProcess], None] | None = None) -> str:
+        """Create a page on the spare worker and return its name.
+
+        `start` starts the worker of a further page. The worker of the first page has already
+        started.
+        """
+        with self._lock:  # pages that return at the same time get a worker each
+            worker, self._spare = self._spare, WorkerProcess(self._folder)
             name, is_first = name or secrets.token_urlsafe(9), not self._sessions
-            if begin is not None:
-                begin(beside)
+            if start is not None:
+                start(worker)
             elif not is_first:
-                beside.begin(self._first)
-            self._sessions[name], self._left = OpenPage(beside), time.monotonic()
+                worker.start_with(self._initial_changes)
+            self._sessions[name], self._last_open = PageSession(worker), time.monotonic()
         return name
 
-    def session(self, request: Request) -> OpenPage | None:
-        """The one that an address names."""
+    def find_session(self, request: Request) -> PageSession | None:
+        """Return the page that the address names."""
         return self._sessions.get(request.path_params["work"])
 
     @contextlib.contextmanager
-    def looking(self, session: OpenPage, tab: str) -> Iterator[None]:
-        """While a page is open."""
-        session.pages[tab] += 1
+    def count_open(self, session: PageSession, tab: str) -> Iterator[None]:
+        """Count the page as open inside the `with` block."""
+        session.connections[tab] += 1
         try:
             yield
         finally:
-            session.pages[tab] -= 1
-            session.left = self._left = time.monotonic()
+            session.connections[tab] -= 1
+            session.last_open = self._last_open = time.monotonic()
 
-    def another(self, session: OpenPage, tab: str) -> str:
-        """The page of a tab that came by the address of another tab's, which is still open; empty: the address is its own."""
-        if session.tab not in ("", tab) and session.pages[session.tab] > 0:
-            return self.new(begin=lambda beside: beside.take(session.beside.work))
+    def split_off(self, session: PageSession, tab: str) -> str:
+        """Return the name of a new page if another open browser tab owns this address; else "".
+
+        The new page starts with a copy of the session state.
+        """
+        if session.tab not in ("", tab) and session.connections[session.tab] > 0:
+            return self.new_page(start=lambda process: process.continue_from(session.process.state))
         session.tab = tab
         return ""
 
-    def idle(self) -> float:
-        """Seconds without any page."""
-        return 0.0 if any(each.pages.total() for each in self._sessions.values()) else time.monotonic() - self._left
+    def idle_seconds(self) -> float:
+        """Return the seconds since the last page was closed; 0 while one is open."""
+        if any(page.connections.total() for page in self._sessions.values()):
+            return 0.0
+        return time.monotonic() - self._last_open
 
-    def tidy(self) -> None:
-        """A desk stands ready for the next page; one whose page has long been closed ends until that page comes back."""
+    def manage_workers(self) -> None:
+        """Start a spare worker for the next page, and end the workers of pages closed for long.
+
+        An ended worker is started again when its page returns.
+        """
         now = time.monotonic()
-        if now - self._left > _SOON:
+        if now - self._last_open > _SPARE_DELAY:
             self._spare.start()
         for session in list(self._sessions.values()):
-            if not session.pages.total() and now - session.left > _LEFT:
-                session.beside.close()
+            if not session.connections.total() and now - session.last_open > _CLOSED_DELAY:
+                session.process.close()
 
     def close(self) -> None:
-        """End every desk."""
+        """End every worker."""
         self.stopping.set()
-        for beside in (self._spare, *(each.beside for each in self._sessions.values())):
-            beside.close()
+        for worker in (self._spare, *(page.process for page in self._sessions.values())):
+            worker.close()
 
-    # --- routes ---------------------------------------------------------------------------------------------------
+    # --- routes -----------------------------------------------------------------------------------
     def routes(self) -> list[Route]:
-        """A page, what it asks, what is dropped onto it, whether it is still there; and its scripts."""
+        """Return the routes of pages, requests, uploads, heartbeats, reports and static files."""
         return [
-            Route("/", self.begin),
-            Route("/w/{work}", self.enter),
-            Route("/w/{work}/ask", self.ask, methods=["POST"]),
-            Route("/w/{work}/cancel", self.cancel, methods=["POST"]),
-            Route("/w/{work}/back", self.back, methods=["POST"]),
-            Route("/w/{work}/file", self.file, methods=["POST"]),
-            Route("/w/{work}/alive", self.alive),
-            Route("/w/{work}/paper/{name}", self.paper),
-            Route("/w/{work}/{place}", self.page),
-            Route("/static/{name}", self.static),
+            Route("/", self.redirect_to_new_page),
+            Route("/w/{work}", self.redirect_to_tab),
+            Route("/w/{work}/ask", self.answer_request, methods=["POST"]),
+            Route("/w/{work}/cancel", self.cancel_request, methods=["POST"]),
+            Route("/w/{work}/back", self.restore_page, methods=["POST"]),
+            Route("/w/{work}/file", self.upload, methods=["POST"]),
+            Route("/w/{work}/alive", self.heartbeat),
+            Route("/w/{work}/paper/{name}", self.report),
+            Route("/w/{work}/{place}", self.frame),
+            Route("/static/{name}", self.static_file),
         ]
 
-    async def begin(self, request: Request) -> Response:
-        """A new page."""
+    async def redirect_to_new_page(self, request: Request) -> Response:
+        """Redirect to a new page."""
         del request
-        return RedirectResponse(f"/w/{self.new()}/{PLACES[0]}", status_code=303)
+        return RedirectResponse(f"/w/{self.new_page()}/{TABS[0]}", status_code=303)
 
-    async def enter(self, request: Request) -> Response:
-        """A page without a place."""
-        return RedirectResponse(f"/w/{request.path_params['work']}/{PLACES[0]}", status_code=303)
+    async def redirect_to_tab(self, request: Request) -> Response:
+        """Redirect the address of a page without a tab to its first tab."""
+        return RedirectResponse(f"/w/{request.path_params['work']}/{TABS[0]}", status_code=303)
 
-    async def page(self, request: Request) -> Response:
-        """The frame; what is in it comes from the desk."""
-        if request.path_params["place"] not in PLACES:
-            return _refused(404, "there is no such place")
-        if self.session(request) is None:  # it was of a studio that was stopped, and has forgotten what it was
-            return RedirectResponse(f"/w/{self.new()}/{PLACES[0]}#again", status_code=303)
+    async def frame(self, request: Request) -> Response:
+        """Return the frame of the page; its parts come from the worker."""
+        if request.path_params["place"] not in TABS:
+            return _error_response(404, "there is no such place")
+        # the page belongs to a stopped studio, and its browser tab has lost its state
+        if self.find_session(request) is None:
+            return RedirectResponse(f"/w/{self.new_page()}/{TABS[0]}#again", status_code=303)
         return Response(_asset("page.html"), media_type="text/html")
 
-    async def static(self, request: Request) -> Response:
-        """Scripts and style sheets, all from here."""
+    async def static_file(self, request: Request) -> Response:
+        """Return a script or a style sheet; none comes from elsewhere."""
         name = request.path_params["name"]
         if name == "vega.js":
             return Response(await run_in_threadpool(drawing_script), media_type="text/javascript")
         if name in (*_SCRIPTS, *_STYLES):
-            return Response(_asset(name), media_type="text/css" if name.endswith(".css") else "text/javascript")
-        return _refused(404, "there is no such file")
+            return Response(
+                _asset(name), media_type="text/css" if name.endswith(".css") else "text/javascript"
+            )
+        return _error_response(404, "there is no such file")
 
-    async def ask(self, request: Request) -> Response:
-        """What the page wants changed and shown; the answer is lines of JSON, as they come from the desk."""
-        session = self.session(request)
+    async def answer_request(self, request: Request) -> Response:
+        """Pass a request of the page to its worker, and stream the answer as lines of JSON."""
+        session = self.find_session(request)
         if session is None:
-            return _refused(404, "this page is not known here any more")
+            return _error_response(404, "this page is not known here any more")
         try:
-            asked = json.loads(await _body(request, _LARGEST_REQUEST))
-            wanted = {"place": str(asked["place"]), "changes": [_change(each) for each in asked.get("changes", ())]}
-            tab = str(asked.get("tab", ""))
-        except (BadInput, ValueError, KeyError, TypeError):
-            return _refused(400, "this is not a request of the page")
-        if wanted["place"] not in PLACES:
-            return _refused(404, "there is no such place")
-        if page := await run_in_threadpool(self.another, session, tab):
+            document = _parse_json(await _read_body(request, _LARGEST_REQUEST))
+            page_request = {
+                "place": str(document["place"]),
+                "changes": [_parse_change(change) for change in document.get("changes", ())],
+            }
+            tab = str(document.get("tab", ""))
+        except (BadInput, ValueError, KeyError, TypeError, AttributeError):
+            return _error_response(400, "this is not a request of the page")
+        if page_request["place"] not in TABS:
+            return _error_response(404, "there is no such place")
+        if page := await run_in_threadpool(self.split_off, session, tab):
             return JSONResponse({"page": page}, status_code=409)
         return StreamingResponse(
-            _lines(session.beside.ask(wanted)), media_type="application/x-ndjson", background=self._get_ready
+            _json_lines(session.process.answers(page_request)),
+            media_type="application/x-ndjson",
+            background=self._after_first_answer,
         )
 
-    async def back(self, request: Request) -> Response:
-        """A page of a studio that was stopped goes on here, with what it says that it was."""
+    async def restore_page(self, request: Request) -> Response:
+        """Restore a page of a stopped studio from the session state that it sends."""
         name = request.path_params["work"]
         try:
-            work = json.loads(await _body(request, _LARGEST_REQUEST))
+            state = _parse_json(await _read_body(request, _LARGEST_REQUEST))
         except (BadInput, ValueError):
-            work = None
-        if not isinstance(work, dict) or not _NAME.fullmatch(name):
-            return _refused(400, "this is no page that could come back")
-        if self.session(request) is None:
-            await run_in_threadpool(self.new, name, lambda beside: beside.back(work))
+            state = None
+        if not isinstance(state, dict) or not _PAGE_NAME.fullmatch(name):
+            return _error_response(400, "this is no page that could come back")
+        if self.find_session(request) is None:
+            await run_in_threadpool(self.new_page, name, lambda process: process.restore(state))
         return JSONResponse({"back": True})
 
-    async def cancel(self, request: Request) -> Response:
-        """End what the desk does."""
-        session = self.session(request)
+    async def cancel_request(self, request: Request) -> Response:
+        """Cancel the running request of the worker."""
+        session = self.find_session(request)
         if session is None:
-            return _refused(404, "this page is not known here any more")
-        await run_in_threadpool(session.beside.cancel)
-        await run_in_threadpool(session.beside.start)
+            return _error_response(404, "this page is not known here any more")
+        await run_in_threadpool(session.process.cancel)
+        await run_in_threadpool(session.process.start)
         return JSONResponse({"cancelled": True})
 
-    async def file(self, request: Request) -> Response:
-        """A file that was dropped onto the page, into the private folder."""
-        session = self.session(request)
+    async def upload(self, request: Request) -> Response:
+        """Store an uploaded file in the private folder."""
+        session = self.find_session(request)
         name = PurePath(request.query_params.get("name", "").replace("\\", "/")).name
         if session is None or name in ("", ".", ".."):
-            return _refused(404, "this page is not known here any more" if session is None else "the file has no name")
-        too_large = _refused(413, "the file is larger than 200 MB", "open it by its path instead")
+            return _error_response(
+                404,
+                "this page is not known here any more"
+                if session is None
+                else "the file has no name",
+            )
+        too_large = _error_response(
+            413, "the file is larger than 200 MB", "open it by its path instead"
+        )
         if int(request.headers.get("content-length", 0)) > LARGEST_UPLOAD:
             return too_large
-        kept = Path(tempfile.mkdtemp(dir=self._folder)) / _safe(name)
+        path = Path(tempfile.mkdtemp(dir=self._folder)) / _safe_file_name(name)
         try:
-            whole = await _keep(request, kept)
+            is_complete = await _store_upload(request, path)
         except (OSError, ClientDisconnect):
-            shutil.rmtree(kept.parent, ignore_errors=True)
-            return _refused(400, "the file could not be kept")
-        if not whole:
-            shutil.rmtree(kept.parent, ignore_errors=True)
+            shutil.rmtree(path.parent, ignore_errors=True)
+            return _error_response(400, "the file could not be kept")
+        if not is_complete:
+            shutil.rmtree(path.parent, ignore_errors=True)
             return too_large
-        return JSONResponse({"path": str(kept), "name": name})
+        return JSONResponse({"path": str(path), "name": name})
 
-    async def paper(self, request: Request) -> Response:
-        """A report that was written; it forbids itself all but its own scripts, and here it has no origin."""
-        session, name = self.session(request), request.path_params["name"]
-        if session is None or not session.beside.papers or name not in _REPORTS:
-            return _refused(404, "there is no such report")
-        path = Path(session.beside.papers) / name
-        text = await run_in_threadpool(lambda: path.read_text(encoding="utf-8") if path.is_file() else None)
+    async def report(self, request: Request) -> Response:
+        """Return a report that was published with the release.
+
+        Its policy allows only its own scripts, and the sandbox gives it no origin.
+        """
+        session = self.find_session(request)
+        name = request.path_params["name"]
+        if session is None or not session.process.reports_folder or name not in _REPORTS:
+            return _error_response(404, "there is no such report")
+        path = Path(session.process.reports_folder) / name
+        text = await run_in_threadpool(
+            lambda: path.read_text(encoding="utf-8") if path.is_file() else None
+        )
         if text is None:
-            return _refused(404, "the report is not there any more")
-        return Response(text, media_type="text/html", headers={"Content-Security-Policy": _OF_REPORTS})
+            return _error_response(404, "the report is not there any more")
+        return Response(
+            text, media_type="text/html", headers={"Content-Security-Policy": _REPORT_POLICY}
+        )
 
-    async def alive(self, request: Request) -> Response:
-        """Open as long as the page is: the server knows whether somebody is there, and the page whether the server is."""
-        session = self.session(request)
+    async def heartbeat(self, request: Request) -> Response:
+        """Keep a stream of heartbeats open while the page is open.
+
+        The server thereby detects closed pages, and the page detects a stopped server.
+        """
+        session = self.find_session(request)
         if session is None:
-            return Response(status_code=204)  # which tells the page's script not to try again
+            return Response(status_code=204)  # the page's script then does not try again
 
-        async def beats() -> AsyncIterator[bytes]:
-            with self.looking(session, request.query_params.get("tab", "")):
+        async def heartbeats() -> AsyncIterator[bytes]:
+            with self.count_open(session, request.query_params.get("tab", "")):
                 while not self.stopping.is_set():
                     yield b"data: here\n\n"
                     for _ in range(int(_HEARTBEAT * 4)):
@@ -265,52 +322,104 @@ class Studio:
                         if self.stopping.is_set():
                             return
 
-        return StreamingResponse(beats(), media_type="text/event-stream")
+        return StreamingResponse(heartbeats(), media_type="text/event-stream")
 
 
-def _change(given: Any) -> tuple[str, str, Any]:
-    name, of, value = given
-    return str(name), str(of), value
+def _parse_json(body: bytes) -> Any:
+    """Parse the JSON of a request.
+
+    Raises:
+        ValueError: It is nested too deeply, or holds NaN, a number or a text out of range.
+    """
+    try:
+        document = json.loads(body, parse_constant=_reject_constant)
+    except RecursionError:
+        raise ValueError("the request is nested too deeply") from None
+    level = [document]
+    for _ in range(_DEEPEST_REQUEST):
+        if not level:
+            return document
+        for node in level:
+            _reject_leaf(node)
+        level = [child for node in level for child in _children(node)]
+    raise ValueError("the request is nested too deeply")
 
 
-def _safe(name: str) -> str:
-    """A name that every file system takes, as near to what people call the file as that goes."""
+def _reject_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _reject_leaf(node: Any) -> None:
+    """Raise ValueError for a text that is not Unicode or holds NUL, or a number beyond 64 bits."""
+    if isinstance(node, str):
+        node.encode()  # a lone surrogate raises UnicodeEncodeError, a ValueError
+        if "\0" in node:
+            raise ValueError("a text of the request holds NUL")
+    if isinstance(node, float) and not math.isfinite(node):
+        raise ValueError("a number of the request is too large")
+    if isinstance(node, int) and abs(node) >= 2**63:
+        raise ValueError("a number of the request is too large")
+
+
+def _children(node: Any) -> Iterable[Any]:
+    """Return the parts of a JSON value, keys included."""
+    if isinstance(node, dict):
+        return (*node, *node.values())
+    if isinstance(node, list):
+        return node
+    return ()
+
+
+def _parse_change(change: Any) -> tuple[str, str, Any]:
+    if not isinstance(change, list):
+        raise TypeError("a change is a list")
+    name, subject, value = change
+    if not isinstance(name, str) or not isinstance(subject, str):
+        raise TypeError("a change names its control and its subject by texts")
+    return name, subject, value
+
+
+def _safe_file_name(name: str) -> str:
+    """Return a file name that every file system accepts, as close to the original as possible."""
     path = PurePath(re.sub(r"[^\w .()+-]", "_", name, flags=re.ASCII))
     return f"{path.stem[:_LONGEST_NAME].strip(' .') or 'table'}{path.suffix[:_LONGEST_NAME]}"
 
 
-def _lines(messages: Iterator[Mapping[str, Any]]) -> Iterator[bytes]:
+def _json_lines(messages: Iterator[Mapping[str, Any]]) -> Iterator[bytes]:
     return ((json.dumps(message) + "\n").encode() for message in messages)
 
 
-def _refused(status: int, why: str, hint: str = "") -> Response:
-    return JSONResponse({"error": why, "hint": hint}, status_code=status)
+def _error_response(status: int, message: str, hint: str = "") -> Response:
+    return JSONResponse({"error": message, "hint": hint}, status_code=status)
 
 
-async def _body(request: Request, most: int) -> bytes:
-    found = b""
+async def _read_body(request: Request, limit: int) -> bytes:
+    body = b""
     async for chunk in request.stream():
-        found += chunk
-        if len(found) > most:
+        body += chunk
+        if len(body) > limit:
             raise BadInput("the request is too large")
-    return found
+    return body
 
 
-async def _keep(request: Request, path: Path) -> bool:
-    """Write what is sent to a file; False where it is too large."""
+async def _store_upload(request: Request, path: Path) -> bool:
+    """Write the body of the request to a file; return False if it is too large."""
     size = 0
-    with path.open("wb") as kept:
+    with path.open("wb") as file:
         async for chunk in request.stream():
             size += len(chunk)
             if size > LARGEST_UPLOAD:
                 return False
-            kept.write(chunk)
+            file.write(chunk)
     return True
 
 
 def drawing_script() -> str:
-    """Vega, for the page to draw with; it takes seconds to put together, once, while the first page is read."""
-    with _DRAWING:
+    """Return Vega, which draws the charts of the page.
+
+    Building it takes seconds, once, while the user reads the first page.
+    """
+    with _DRAWING_LOCK:
         from divulge import charts
 
         return charts.drawing_script()
@@ -318,64 +427,73 @@ def drawing_script() -> str:
 
 @cache
 def _asset(name: str) -> str:
-    home = "divulge.views" if name in ("parts.css", "page.css", "page.js") else "divulge.studio"
+    if name in ("parts.css", "page.css", "page.js"):
+        home = "divulge.output"
+    else:
+        home = "divulge.studio"
     return (resources.files(home) / name).read_text(encoding="utf-8")
 
 
-# --- serving ----------------------------------------------------------------------------------------------------------
-def listening(port: int) -> socket.socket:
-    """A socket of this machine alone; port 0: any that is free."""
-    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+# --- serving --------------------------------------------------------------------------------------
+def listening_socket(port: int) -> socket.socket:
+    """Return a listening socket on 127.0.0.1; port 0: any free port."""
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        found.bind(("127.0.0.1", port))
+        listener.bind(("127.0.0.1", port))
     except OSError as error:
-        found.close()
+        listener.close()
         raise BadInput(
-            f"port {port} cannot be used: {error.strerror}", hint="leave --port out to take any that is free"
+            f"port {port} cannot be used: {error.strerror}",
+            hint="leave --port out to take any that is free",
         ) from None
-    found.listen()  # from now on, so that whoever reads the address at once is not refused
-    return found
+    listener.listen()  # at once, so that the printed address can already be opened
+    return listener
 
 
 class _Server(uvicorn.Server):
-    """One that ends its open connections when it is to stop."""
+    """A uvicorn server that ends its open connections when it is stopped."""
 
     def __init__(self, config: uvicorn.Config, studio: Studio) -> None:
         super().__init__(config)
         self._studio = studio
 
     def handle_exit(self, sig: int, frame: Any) -> None:
-        """Ctrl-C: the first one ends it, politely and at once."""
+        """Stop at the first Ctrl-C, gracefully and at once."""
         self._studio.stopping.set()
         super().handle_exit(sig, frame)
 
 
 def serve(
-    desk: Beside,
+    worker: WorkerProcess,
     folder: str,
-    first: Sequence[Change],
+    initial_changes: Sequence[Change],
     *,
     port: int,
     browser: bool,
     idle: float,
-    tell: Callable[[str], None],
+    print_address: Callable[[str], None],
 ) -> None:
-    """Serve pages, the first of them on this desk, until Ctrl-C, or until none was open for `idle` seconds."""
-    bound = listening(port)
-    number = bound.getsockname()[1]
-    studio = Studio(desk, folder, first)
+    """Serve pages until Ctrl-C, or until no page was open for `idle` seconds.
+
+    The first page uses the process `worker`.
+    """
+    listener = listening_socket(port)
+    port_number = listener.getsockname()[1]
+    studio = Studio(worker, folder, initial_changes)
 
     @contextlib.asynccontextmanager
-    async def living(app: Starlette) -> AsyncIterator[None]:
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
         del app
-        watching = asyncio.create_task(_watch(studio, server, idle))
+        watch_task = asyncio.create_task(_watch(studio, server, idle))
         yield
-        watching.cancel()
+        watch_task.cancel()
 
-    door = Door(Starlette(routes=studio.routes(), lifespan=living), port=number)
+    application = AuthMiddleware(
+        Starlette(routes=studio.routes(), lifespan=lifespan), port=port_number
+    )
     config = uvicorn.Config(
-        door,
+        application,
         log_level="critical",
         access_log=False,
         server_header=False,
@@ -383,22 +501,37 @@ def serve(
         timeout_graceful_shutdown=2,
     )
     server = _Server(config, studio)
-    tell(f"http://127.0.0.1:{number}/?token={door.new_token()}")
+    print_address(f"http://127.0.0.1:{port_number}/?token={application.new_token()}")
     if browser:
-        threading.Timer(0.3, webbrowser.open, [f"http://127.0.0.1:{number}/?token={door.new_token()}"]).start()
+        threading.Timer(
+            0.3,
+            webbrowser.open,
+            [f"http://127.0.0.1:{port_number}/?token={application.new_token()}"],
+        ).start()
     try:
-        server.run(sockets=[bound])
-    except KeyboardInterrupt:
-        pass
+        with _ended_by_interrupt():
+            server.run(sockets=[listener])
     finally:
         studio.close()
-        bound.close()
+        listener.close()
+
+
+@contextlib.contextmanager
+def _ended_by_interrupt() -> Iterator[None]:
+    """Treat Ctrl-C as the normal end of serving, not as an interruption."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    except KeyboardInterrupt:
+        signals.finish(0)  # closing the workers may outlast the patience with the main thread
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 async def _watch(studio: Studio, server: uvicorn.Server, idle: float) -> None:
-    """Keep a desk ready, and stop when nobody has been there for long."""
-    while studio.idle() < idle:
+    """Keep a spare worker ready, and stop the server after `idle` seconds without a page."""
+    while studio.idle_seconds() < idle:
         await asyncio.sleep(min(1.0, idle / 4))
-        await run_in_threadpool(studio.tidy)
+        await run_in_threadpool(studio.manage_workers)
     studio.stopping.set()
     server.should_exit = True

@@ -3,7 +3,7 @@
 // A request is answered by lines of JSON: parts of the page, progress, errors, and what does the same without a page.
 const at = (id) => document.getElementById(id);
 const [, , work, place] = location.pathname.split("/");
-const said = { command: "", python: "", policy: "", file: "divulge.toml" };
+const said = { command: "", python: "", policy: "", saved: "", file: "divulge.toml" };
 let kind = "command";
 let number = 0; // of the newest request: parts for older ones come too late
 let held = null; // what the desk last said that this page is: it goes on with it if the studio is started again
@@ -17,6 +17,7 @@ async function ask(changes = []) {
     if (own !== number) return;
     document.body.classList.add("waiting"); // from now on it is seen what is being done, and can be cancelled
     if (at("doing").hidden) take({ progress: "working" });
+    if (!isLost && changes.length) at("trouble").hidden = true; // it is about what was asked before
   }, 250);
   try {
     const answer = await fetch(`/w/${work}/ask`, {
@@ -287,7 +288,7 @@ function showSame() {
   at("same").textContent = said[kind];
   for (const button of document.querySelectorAll("[data-same]")) button.setAttribute("aria-pressed", button.dataset.same === kind);
   URL.revokeObjectURL(at("save").href);
-  at("save").href = URL.createObjectURL(new Blob([said.policy], { type: "application/toml" }));
+  at("save").href = URL.createObjectURL(new Blob([said.saved], { type: "application/toml" }));
   at("save").download = said.file;
 }
 for (const button of document.querySelectorAll("[data-same]")) {
