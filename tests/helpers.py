@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -21,6 +22,11 @@ def with_adversary(options: Mapping[str, Any]) -> dict[str, Any]:
     others = {name: value for name, value in options.items() if name not in hers}
     said = {name: value for name, value in options.items() if name in hers}
     return {**others, "adversary": Adversary(**said)} if said else others
+
+
+def without_digests(text: str) -> str:
+    """Remove hashes and release ids, in which any short number occurs by chance."""
+    return re.sub(r"\b[0-9a-f]{32,}\b", "", text)
 
 
 @dataclass(frozen=True)
