@@ -273,9 +273,8 @@ class Adversary:
         """
         if "wildcard" in self.suppression.values():
             message = (
-                "with wildcards a person matches several classes, which only measure and "
-                "check "
-                "can count"
+                "with wildcards a person matches several classes, which only measure and check can "
+                "count"
             )
             raise BadInput(message, hint="Count such cells as a value of their own here")
         return self.counted_nulls
@@ -304,8 +303,7 @@ def adversary_in_force(explicit: Adversary | None, of_policy: Adversary | None =
     adversary = (explicit or Adversary()).over(of_policy)
     if adversary.population_count is not None and adversary.population is None:
         message = (
-            f"population_count={adversary.population_count!r} is a column of a "
-            "population, and "
+            f"population_count={adversary.population_count!r} is a column of a population, and "
             "there is none"
         )
         raise BadInput(message, hint="give the population= too, or leave it out")

@@ -92,8 +92,7 @@ class Guess:
         number_count = int((~np.isnan(numbers)).sum())
         if (np.diff(numbers[:number_count]) <= 0).any():
             message = (
-                f"an order is given for {domain.name!r}, so that its numbers say nothing "
-                "of what "
+                f"an order is given for {domain.name!r}, so that its numbers say nothing of what "
                 "is near"
             )
             raise BadInput(message, hint="leave out the order or within=")

@@ -242,8 +242,7 @@ class ExplicitPrior:
         for column in self.conditions:
             if column not in names:
                 message = (
-                    f"the prior of {self.attribute!r} depends on {column!r}, which is not "
-                    "a "
+                    f"the prior of {self.attribute!r} depends on {column!r}, which is not a "
                     "quasi-identifier"
                 )
                 raise BadInput(message, hint=nearest(column, names))
@@ -262,8 +261,7 @@ class ExplicitPrior:
         if missing:
             raise BadInput(
                 f"the prior of {self.attribute!r} given {', '.join(self.conditions)} misses "
-                f"{len(missing)} combinations, "
-                f"or gives them no weight: {'; '.join(missing[:10])}"
+                f"{len(missing)} combinations, or gives them no weight: {'; '.join(missing[:10])}"
             )
 
     def _condition_text(self, key: Key) -> str:

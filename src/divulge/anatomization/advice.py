@@ -289,8 +289,7 @@ def price_groups(
     settings = {**settings, "work": _MOST_RECORDS_REGROUPED}
     if len(others) * len(anatomized.rows) > _MOST_RECORDS_REGROUPED:
         message = (
-            f"too many records to group them {len(others):,} times again: what each bound "
-            "costs "
+            f"too many records to group them {len(others):,} times again: what each bound costs "
             "was not worked out"
         )
         return GroupPrices(

@@ -376,9 +376,8 @@ def group_table(
     if rows is None:
         if pinned:
             message = (
-                f"{table.source} is too large for memory, and beside what is out already "
-                "all "
-                "rows are needed there"
+                f"{table.source} is too large for memory, and beside what is out already all rows "
+                "are needed there"
             )
             raise BadInput(message, hint=f"{LARGER[0].upper()}{LARGER[1:]}")
         if not isinstance(method, Slppa) or method.algorithm != "guaranteed":
@@ -577,8 +576,7 @@ def _infeasible_chunks_error(
             f"in {len(obstacles)} of {plan.chunks} chunks of the table, such as this: {because}"
         )
     hint = (
-        "Loosen a bound a little, or allow larger chunks: raise the memory limit (with "
-        "Spark, in "
+        "Loosen a bound a little, or allow larger chunks: raise the memory limit (with Spark, in "
         "Python: SparkEngine(chunk_rows=...))"
     )
     gamma = max(obstacle.gamma for obstacle in obstacles)

@@ -673,8 +673,7 @@ def _infeasible_classes_error(
     )
     message = (
         "groups that keep it together with what is out already lie within its classes, and "
-        f"{len(obstacles):,} of {classes:,} cannot be "
-        f"grouped, such as {name!r}: {first.because}"
+        f"{len(obstacles):,} of {classes:,} cannot be grouped, such as {name!r}: {first.because}"
     )
     proved = any(error.proved for error in obstacles.values())
     return InfeasibleModel(

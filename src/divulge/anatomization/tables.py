@@ -101,9 +101,8 @@ class Published:
         """The groups in order, and the number of records of each."""
         group = self.engine.quote(self.group)
         group_sizes = self.engine.query(
-            f"SELECT {group} AS g, CAST(SUM({self.mass(table)}) AS BIGINT) AS n FROM "
-            f"{table.relation} "
-            "GROUP BY 1 ORDER BY 1 NULLS LAST"
+            f"SELECT {group} AS g, CAST(SUM({self.mass(table)}) AS BIGINT) AS n "
+            f"FROM {table.relation} GROUP BY 1 ORDER BY 1 NULLS LAST"
         )
         return group_sizes.column("g").combine_chunks(), group_sizes.column("n").to_numpy()
 

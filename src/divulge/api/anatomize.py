@@ -270,8 +270,7 @@ def anatomy_roles(
     """
     if explicit_roles.quasi_identifiers and explicit_roles.plain:
         message = (
-            "where quasi-identifiers are named, only they are published, and columns are "
-            "called "
+            "where quasi-identifiers are named, only they are published, and columns are called "
             "plain beside them"
         )
         raise BadInput(message, hint="Name them as quasi-identifiers, or leave plain out")

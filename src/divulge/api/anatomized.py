@@ -44,8 +44,7 @@ _HINT = (
 _SAMPLE = f"Measure a sample of the table, or {LARGER}"
 _NOTE = (
     "The table stayed on {place} and was grouped in {chunks:,} chunks of up to {chunk_rows:,} "
-    "rows; "
-    "the error of count queries and the attacks were not measured."
+    "rows; the error of count queries and the attacks were not measured."
 )
 
 

@@ -541,9 +541,8 @@ def _union_records(
             type_ == "VARCHAR" or type_ in _INTEGER_TYPES for type_ in types
         ):
             message = (
-                f"{name!r} has the type {types[0]} in the new rows and {types[1]} in the "
-                "rows "
-                "that were deferred"
+                f"{name!r} has the type {types[0]} in the new rows and {types[1]} in the rows that "
+                "were deferred"
             )
             raise BadInput(message, hint="Give the new rows the types of the earlier ones")
     texts = dict.fromkeys(different, "VARCHAR")

@@ -656,8 +656,7 @@ def _known_columns(table: Table, truth: Table, roles: Roles, knows: Names) -> tu
 def _priors(assumptions: Assumptions) -> dict[str, Mapping[str | None, float]]:
     for name, prior in assumptions.conditional.items():
         message = (
-            f"the prior of {name} depends on {', '.join(prior.conditions)}, which an "
-            "attack does "
+            f"the prior of {name} depends on {', '.join(prior.conditions)}, which an attack does "
             "not take"
         )
         raise BadInput(message, hint="give rows with these columns as the background instead")
@@ -698,8 +697,7 @@ def _notes(context: adversaries.AttackContext) -> Iterator[str]:
     for name, labels in context.matcher.unread.items():
         yield (
             f"{len(labels):,} labels of {name} could not be read and fit everybody, for example "
-            f"{labels[0]!r}; hierarchies= says what "
-            "they stand for"
+            f"{labels[0]!r}; hierarchies= says what they stand for"
         )
     yield from context.unbounded()
     if context.controls is None:
@@ -709,8 +707,7 @@ def _notes(context: adversaries.AttackContext) -> Iterator[str]:
         )
     if context.published is not None:
         yield (
-            "an anatomized release bounds belief by its levels, not the best guess: only "
-            "attacks "
+            "an anatomized release bounds belief by its levels, not the best guess: only attacks "
             "that a level is about show a bound"
         )
     elif not context.promises:

@@ -668,9 +668,8 @@ def _rows_with_person_digest(
     )
     person = quote(str(roles.person))
     digests = (
-        f"SELECT {person} AS p, {engine.digest(row)} AS d FROM {source.relation}{where} "
-        "GROUP BY "
-        f"{person}"
+        f"SELECT {person} AS p, {engine.digest(row)} AS d "
+        f"FROM {source.relation}{where} GROUP BY {person}"
     )
     values = "".join(f", {quote(name)}" for name in (*roles.sensitive, *columns))
     rows = f"(SELECT {person}{values} FROM {source.relation}{where}) AS one"
@@ -793,8 +792,7 @@ def check_anatomized(
             f"{name} {level}" for name, level in group_summary.levels.texts().items()
         )
         message = (
-            "the release promises nothing, so there is nothing to hold it against; it "
-            "reaches "
+            "the release promises nothing, so there is nothing to hold it against; it reaches "
             f"{reached}"
         )
         raise BadInput(message, hint="Give a bound, for example beta=1/4")

@@ -855,9 +855,8 @@ class _Comparison:
                 and compared_table.measurement.contingency.pinned
             ):
                 why = (
-                    f"the numbers of {compared_table.name} are those beside releases that are "
-                    "out already, whose classes no other table "
-                    "has"
+                    f"the numbers of {compared_table.name} are those beside releases that are out "
+                    "already, whose classes no other table has"
                 )
                 return replace(other, unmatched=why)
         by_values = ClassAssignment(
@@ -887,9 +886,8 @@ class _Comparison:
                     method = "values"
                 return replace(other, matched_by=method, moved=tuple(movements))
         why = (
-            f"no class has the same values as in {first.name}, and nothing says what became "
-            "of "
-            "the people there"
+            f"no class has the same values as in {first.name}, and nothing says what became of the "
+            "people there"
         )
         return replace(other, unmatched=why)
 

@@ -38,14 +38,12 @@ _SAME_PEOPLE = (
     "same sensitive values in all; who is not in a release is told by what is missing in it{why}"
 )
 _AS_MANY_AS_ROWS = (
-    ". These are as many as the largest release has rows: where there are more, "
-    "so that each "
-    "lacks some, give people="
+    ". These are as many as the largest release has rows: where there are more, so that each lacks "
+    "some, give people="
 )
 _WITHOUT_KEY = (
-    "no person column was given: only rows that are the same in all versions of the "
-    "truth are "
-    "one person"
+    "no person column was given: only rows that are the same in all versions of the truth are one "
+    "person"
 )
 
 
@@ -273,10 +271,9 @@ def certainty_notes(joint_classes: composition.JointClasses, measured: str) -> l
         if lookup.too_many:
             people = count_with_noun(lookup.too_many, "person is", "people are")
             notes.append(
-                f"{people} counted in classes of {release.name} that were published with fewer, so "
-                "classes may be smaller than they are "
-                "counted: name also what it was published beside, or give the table that it was "
-                "made of"
+                f"{people} counted in classes of {release.name} that were published with fewer, "
+                "so classes may be smaller than they are counted: name also what it was published "
+                "beside, or give the table that it was made of"
             )
         if lookup.unfound:
             rows = count_with_noun(lookup.unfound, "row", "rows")

@@ -478,9 +478,8 @@ class Groundwork:
             return replace(plan, method=method)
         if policy.suppression:
             raise BadInput(
-                f"suppression = {policy.suppression:g} has no use: Mondrian cuts only where "
-                "every piece keeps the promises, "
-                "so it leaves nobody out",
+                f"suppression = {policy.suppression:g} has no use: Mondrian cuts only where every "
+                "piece keeps the promises, so it leaves nobody out",
                 hint="Say suppression = 0, or use the method full-domain",
             )
         default_options = {
@@ -684,8 +683,7 @@ def _method_hierarchies(
         )
     if hierarchies:
         message = (
-            "the method 'columns' publishes each column as it is or not at all, and "
-            "hierarchies "
+            "the method 'columns' publishes each column as it is or not at all, and hierarchies "
             "are given"
         )
         raise BadInput(message, hint="Leave them out, or use the method 'full-domain'")

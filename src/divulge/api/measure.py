@@ -34,9 +34,8 @@ if TYPE_CHECKING:
 ANATOMIZED_BOUNDS = "what it promises are levels of its groups, alpha, beta, gamma and delta"
 ANATOMIZED_MESSAGE = f"this is an anatomized release: {ANATOMIZED_BOUNDS}"
 _OWN_PRIOR_NOTE = (
-    "the prior is the distribution of the published table itself; that of the original, by which "
-    "a release is judged, may give "
-    "other numbers"
+    "the prior is the distribution of the published table itself; that of the original, by which a "
+    "release is judged, may give other numbers"
 )
 
 
@@ -133,8 +132,7 @@ def _private_part_error(table_input: Any, private_dir: str | Path | None) -> Bad
     if isinstance(table_input, str | Path) and "://" in str(table_input):
         if private_dir is None:
             message = (
-                f"{without_secrets(str(table_input))} is an address, which has no private "
-                "part "
+                f"{without_secrets(str(table_input))} is an address, which has no private part "
                 "next to it"
             )
             return BadInput(
@@ -143,9 +141,8 @@ def _private_part_error(table_input: Any, private_dir: str | Path | None) -> Bad
                 "part is",
             )
         message = (
-            f"{without_secrets(str(table_input))} is an address: a release is opened from "
-            "a "
-            "folder of this machine"
+            f"{without_secrets(str(table_input))} is an address: a release is opened from a folder "
+            "of this machine"
         )
         return BadInput(message, hint="Copy the release to a folder first")
     if private_dir is None:
@@ -394,9 +391,8 @@ def _reject_wildcard_options(adversary: Adversary, roles: Roles, *, joint: bool)
     """Raise BadInput for options that cannot be counted or have no effect if classes overlap."""
     if roles.person is not None:
         message = (
-            f"with wildcards the rows of one {roles.person!r} would be counted as people "
-            "who "
-            "hide each other"
+            f"with wildcards the rows of one {roles.person!r} would be counted as people who hide "
+            "each other"
         )
         raise BadInput(message, hint="reduce the table to one row per person first")
     adversary.refuse(

@@ -235,9 +235,8 @@ def _join_versions(
         kind = "JOIN"
         on = f" ON o.{quote(key)} = p.{quote(key)}"
     relation = (
-        f"(SELECT {', '.join(selected)} FROM {before.relation} AS o {kind} "
-        f"{after.relation} AS "
-        f"p{on}) AS joined"
+        f"(SELECT {', '.join(selected)} "
+        f"FROM {before.relation} AS o {kind} {after.relation} AS p{on}) AS joined"
     )
     table = table_of(engine, relation, source=f"{before.source} beside {after.source}")
     if key is not None:

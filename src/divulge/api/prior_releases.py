@@ -123,8 +123,7 @@ def join_new_release(
     """
     if adversary.original is None:
         message = (
-            f"who is in which class of {source.source} and of what is out already, the "
-            "original "
+            f"who is in which class of {source.source} and of what is out already, the original "
             "alone says"
         )
         raise BadInput(message, hint="Give the table that it was made of with original=")
@@ -195,10 +194,9 @@ def _reject_unknown_suppression(joint_classes: composition.JointClasses) -> None
         if lookup.too_many and not release.prior_class_hashes <= class_hashes:
             people = count_with_noun(lookup.too_many, "person", "people")
             message = (
-                f"{people} of {joint_classes.table.source} cannot be located in {release.name}: "
-                "it was judged together with another "
-                "release, "
-                "which is not given and which alone says who was suppressed"
+                f"{people} of {joint_classes.table.source} cannot be located in {release.name}: it "
+                "was judged together with another release, which is not given and which alone says "
+                "who was suppressed"
             )
             raise BadInput(message, hint="Name that release too, or the coalition that holds it")
 
@@ -322,8 +320,7 @@ def prior_releases_of(
         people = int(count_row[f"n{index}"] or 0)
         if not people:
             message = (
-                f"nobody in {joint_classes.table.source} is in {release.name}: its "
-                "classes fit "
+                f"nobody in {joint_classes.table.source} is in {release.name}: its classes fit "
                 "none of the rows"
             )
             raise BadInput(message, hint="Name releases of the same people, or leave it out")

@@ -214,8 +214,7 @@ def report(
     if isinstance(about, Result):
         if explicit_arguments:
             message = (
-                f"{next(iter(explicit_arguments))}= has no effect: a "
-                f"{type(about).__name__} says "
+                f"{next(iter(explicit_arguments))}= has no effect: a {type(about).__name__} says "
                 "itself what it depends on"
             )
             raise BadInput(message, hint="leave it out, or give the table")
@@ -253,8 +252,7 @@ def _reject_private_inputs(about: Any, adversary: Adversary) -> None:
     """Raise an error if a public report would use more than published files."""
     if isinstance(about, Result):
         message = (
-            "a report for the public is made from published files, and a "
-            f"{type(about).__name__} "
+            f"a report for the public is made from published files, and a {type(about).__name__} "
             "may know more than they tell"
         )
         raise BadInput(
@@ -320,8 +318,7 @@ def _report_on_anatomized(
     original, explicit_arguments = _split_original(explicit_arguments)
     if explicit_arguments:
         message = (
-            f"{next(iter(explicit_arguments))}= has no effect: an anatomized release is "
-            "held "
+            f"{next(iter(explicit_arguments))}= has no effect: an anatomized release is held "
             "against the levels that it promises"
         )
         raise BadInput(message, hint="leave it out")

@@ -639,13 +639,11 @@ class _UtilityComparison:
         if isinstance(self.opened.published_data, CodedTables):
             if self.opened.anatomized is None:
                 message = (
-                    "which rows of the original are in which group is not known, so none "
-                    "can be "
+                    "which rows of the original are in which group is not known, so none can be "
                     "held back from the model"
                 )
                 hint = (
-                    "Give the release as `anatomize` made it, before it is written: it knows "
-                    "who "
+                    "Give the release as `anatomize` made it, before it is written: it knows who "
                     "is in which group"
                 )
                 raise BadInput(message, hint=hint)
@@ -686,8 +684,7 @@ class _UtilityComparison:
         # Classes were recoded individually, and a value has several labels.
         if self.opened.recode is None:
             message = (
-                f"values of {ambiguous[0]!r} are published under several labels, and "
-                "nothing says "
+                f"values of {ambiguous[0]!r} are published under several labels, and nothing says "
                 "which row has which"
             )
             raise BadInput(

@@ -304,8 +304,7 @@ def attribute_linkage(
     mean = float((value_counts / size).mean())
     beliefs = beliefs_without_group(victims, people=effort.people, seed=effort.seed)
     description = (
-        "highest belief in the truth of an adversary who knows the quasi-identifiers "
-        "but not the "
+        "highest belief in the truth of an adversary who knows the quasi-identifiers but not the "
         "group"
     )
     beyond = {description: float(beliefs.max()), "... and on average": float(beliefs.mean())}

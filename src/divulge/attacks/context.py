@@ -263,9 +263,8 @@ class AttackContext:
             )
         return (
             f"{overlap:,} of {people:,} rows of the control are like a row of the truth in every "
-            "column that both have; of other people "
-            f"about {people - expected_new:,.0f} would be. Where they are the same people, they "
-            "are no control"
+            f"column that both have; of other people about {people - expected_new:,.0f} would be. "
+            "Where they are the same people, they are no control"
         )
 
     def _row_texts(self, table: Table, columns: Sequence[str]) -> str:
@@ -448,8 +447,7 @@ class AttackContext:
             ]
             if texts:
                 yield (
-                    f"{', '.join(texts)} of {about} was judged against a prior that was given "
-                    "by "
+                    f"{', '.join(texts)} of {about} was judged against a prior that was given by "
                     "hand, so it shows no bound"
                 )
 
@@ -503,12 +501,10 @@ def draw_rows(table: Table, columns: Sequence[str], records: int, seed: int) -> 
     plain = ", ".join(f"c{index}" for index in range(len(texts)))
     row = _row_text(plain.split(", "))
     sql = (
-        f"SELECT {plain} FROM (SELECT {plain}, r, ROW_NUMBER() OVER (PARTITION BY r ORDER BY r) "
-        "AS copy FROM "
-        f"(SELECT {plain}, {row} AS r FROM (SELECT {cell_list} FROM {table.relation}) AS a) AS "
-        "b) AS c "
-        f"ORDER BY md5(r || '#' || CAST(copy AS VARCHAR(20)) || '#{int(seed)}') LIMIT "
-        f"{int(records)}"
+        f"SELECT {plain} FROM (SELECT {plain}, r, ROW_NUMBER() OVER (PARTITION BY r "
+        f"ORDER BY r) AS copy FROM (SELECT {plain}, {row} AS r "
+        f"FROM (SELECT {cell_list} FROM {table.relation}) AS a) AS b) AS c ORDER BY "
+        f"md5(r || '#' || CAST(copy AS VARCHAR(20)) || '#{int(seed)}') LIMIT {int(records)}"
     )
     sample = engine.query(sql)
     return sample.rename_columns(list(columns))
@@ -542,8 +538,7 @@ def put_together(published: anatomization.Published) -> Table:
     for table_index, table in enumerate(published.tables):
         column_list = "".join(f", {quote(name)}" for name in table.columns)
         rows = (
-            f"SELECT {quote(published.group)} AS g{column_list}, {published.mass(table)} AS "
-            "w "
+            f"SELECT {quote(published.group)} AS g{column_list}, {published.mass(table)} AS w "
             f"FROM {table.relation}"
         )
         columns = "".join(f", {quote(name)}" for name in table.columns)
@@ -554,9 +549,8 @@ def put_together(published: anatomization.Published) -> Table:
     first = published.tables[0]
     records = f"CAST(SUM({published.mass(first)}) AS DOUBLE)"
     sizes = (
-        f"(SELECT {quote(published.group)} AS g, {records} AS n FROM {first.relation} GROUP "
-        "BY "
-        "1) AS z"
+        f"(SELECT {quote(published.group)} AS g, {records} AS n "
+        f"FROM {first.relation} GROUP BY 1) AS z"
     )
     joins = "".join(
         f" JOIN {part} ON t{table_index}.g = t0.g"

@@ -178,10 +178,9 @@ def _attempts(
             random=1 / len(prior),
             prior=baseline / targets,
             bound=_bound(name, prior, promises),
-            told="Of records that are deferred because a requirement on a sensitive column "
-            "fails for their class. The adversary draws "
-            f"{_DRAWS:,} classes of the same size and guesses the most common value of those "
-            "that would have been deferred.",
+            told="Of records that are deferred because a requirement on a sensitive column fails "
+            f"for their class. The adversary draws {_DRAWS:,} classes of the same size and guesses "
+            "the most common value of those that would have been deferred.",
         )
 
 

@@ -354,11 +354,10 @@ def _learn_model(people: TargetsInGroups, knows: Sequence[str], about: str, roun
 
 # --- the attack on a context ----------------------------------------------------------------------
 _DESCRIPTION = (
-    "She learns from all groups which values go together, and guesses the likeliest value of the "
-    "groups that a target may be in; of who "
-    "fits none, the likeliest by what she learnt. Beta bounds what somebody believes to whom all "
-    "ways of dealing out a group's values are "
-    "alike; it does not bound this."
+    "She learns from all groups which values go together, and guesses the likeliest value of "
+    "the groups that a target may be in; of who fits none, the likeliest by what she learnt. Beta "
+    "bounds what somebody believes to whom all ways of dealing out a group's values are alike; it "
+    "does not bound this."
 )
 _MAX_SHOWN = 5
 

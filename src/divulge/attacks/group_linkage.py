@@ -340,8 +340,7 @@ def _linkable_tables(context: AttackContext) -> list[tuple[str, ...]]:
 def _record_linkage(context: AttackContext) -> Iterator[Attempt]:
     description = (
         "She knows what stands in the other tables, and draws the tuple of this one from the "
-        "groups that a target may "
-        "be in."
+        "groups that a target may be in."
     )
     for table in _linkable_tables(context):
         others = tuple(name for name in context.knows if name not in table)
@@ -358,8 +357,7 @@ def _record_linkage(context: AttackContext) -> Iterator[Attempt]:
 
 def _attribute_linkage(context: AttackContext) -> Iterator[Attempt]:
     description = (
-        "She draws the value from the groups that a target may be in, each value by "
-        "its share "
+        "She draws the value from the groups that a target may be in, each value by its share "
         "there."
     )
     for about in context.guessed:
@@ -377,10 +375,8 @@ def _attribute_linkage(context: AttackContext) -> Iterator[Attempt]:
 def _table_linkage(context: AttackContext) -> Iterator[Attempt]:
     description = (
         "She draws one row from each table of a group that a target may be in, and looks whether "
-        "it is the target's "
-        "record. "
-        "Putting the whole release together gives a record more chances than this one, and gamma "
-        "does not bound them."
+        "it is the target's record. Putting the whole release together gives a record more chances "
+        "than this one, and gamma does not bound them."
     )
     table_columns = [table.rows.names for table in targets_of(context)[0].tables.tables]
     yield _draw_attempt(
@@ -397,8 +393,7 @@ def _table_linkage(context: AttackContext) -> Iterator[Attempt]:
 def _probabilistic(context: AttackContext) -> Iterator[Attempt]:
     description = (
         "The same draw as in attribute-linkage, held against the belief before the groups were "
-        "seen, which delta lets "
-        "grow so far."
+        "seen, which delta lets grow so far."
     )
     for about in context.guessed:
         yield _draw_attempt(

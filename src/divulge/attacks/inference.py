@@ -389,8 +389,7 @@ def background(context: AttackContext) -> Iterator[Attempt]:
     Requirements do not consider such knowledge, so they do not bound the attack.
     """
     description = (
-        "she guesses the commonest value of the rows that fit, after what she rules "
-        "out and what "
+        "she guesses the commonest value of the rows that fit, after what she rules out and what "
         "her other table says"
     )
     yield from _attempt_each(

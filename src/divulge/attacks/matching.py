@@ -284,8 +284,7 @@ class Matcher:
         singles_sql = "SELECT id, MIN(p) AS p FROM {} AS m GROUP BY id HAVING COUNT(*) = 1"
         crowd = (
             f"SELECT a.p AS p, SUM(r.n) AS people FROM ({singles_sql.format(matched.relation)}) "
-            "AS a "
-            f"JOIN {listed.relation} AS r ON r.id = a.id GROUP BY a.p"
+            f"AS a JOIN {listed.relation} AS r ON r.id = a.id GROUP BY a.p"
         )
         sql = (
             "SELECT t.id AS id, c.n AS n, f.people AS people FROM "
@@ -305,10 +304,9 @@ class Matcher:
         """Count the records, and the matching people, of each class of the release."""
         _, matched = self._match_counted(people, knows, count=count, carried_column="n")
         sql = (
-            "SELECT c.n AS records, COALESCE(m.people, 0) AS people FROM "
-            f"({self._classes(knows)}) AS c "
-            f"LEFT JOIN (SELECT p, SUM(n) AS people FROM {matched.relation} AS one GROUP BY p) "
-            "AS m ON m.p = c.p"
+            "SELECT c.n AS records, COALESCE(m.people, 0) AS people "
+            f"FROM ({self._classes(knows)}) AS c LEFT JOIN (SELECT p, SUM(n) AS people "
+            f"FROM {matched.relation} AS one GROUP BY p) AS m ON m.p = c.p"
         )
         class_sizes = self.engine.query(sql)
         return class_sizes["records"].to_numpy().astype(np.float64), class_sizes[
@@ -397,9 +395,8 @@ class Matcher:
         else:
             group_columns = "1"
         return (
-            f"SELECT {key} AS p{more}, SUM(n) AS n FROM {self._coded.relation} AS cells "
-            "GROUP BY "
-            f"{group_columns}"
+            f"SELECT {key} AS p{more}, SUM(n) AS n "
+            f"FROM {self._coded.relation} AS cells GROUP BY {group_columns}"
         )
 
     def _match_sql(
@@ -441,9 +438,8 @@ class Matcher:
                 prefix_columns, [self._code_column[name] for name in prefix_columns]
             )
             steps.append(
-                f"m{step} AS (SELECT x.* FROM ({fitting_rows}) AS x JOIN "
-                f"(SELECT DISTINCT {occurring_key} AS p FROM {self._coded.relation} AS cells) AS o "
-                f"ON o.p = {key})"
+                f"m{step} AS (SELECT x.* FROM ({fitting_rows}) AS x JOIN (SELECT DISTINCT "
+                f"{occurring_key} AS p FROM {self._coded.relation} AS cells) AS o ON o.p = {key})"
             )
         key_of_labels = self._key(knows, [f"k{column_index}" for column_index in range(len(knows))])
         return (

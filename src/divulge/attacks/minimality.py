@@ -172,8 +172,7 @@ class _SmallTable:
             people := engine.query(f"SELECT COUNT(*) AS n FROM {relation}").column("n")[0].as_py()
         ) > MOST_PEOPLE:
             return (
-                f"the truth has {people:,} rows, too many to go through all originals: what "
-                "the "
+                f"the truth has {people:,} rows, too many to go through all originals: what the "
                 "program's choice gives away stays open"
             )
         rows = engine.query(
@@ -194,8 +193,7 @@ class _SmallTable:
         if small_table.originals() > MOST_ORIGINALS:
             return (
                 f"more than {MOST_ORIGINALS:,} originals would have to be gone through; what the "
-                "program's choice gives away "
-                "stays open on a table of this size"
+                "program's choice gives away stays open on a table of this size"
             )
         return small_table
 
@@ -287,11 +285,9 @@ def _minimality(context: AttackContext) -> Iterator[Attempt]:
         random=1 / len(set(small_table.truth)),
         prior=float(sum(baseline)) / len(baseline),
         most_at_risk=tuple(_most_confident(small_table, posterior, units, success)),
-        told=f"Of {posterior.tried:,} originals that fit the release, {posterior.possible:,} "
-        "would have led to it; she guesses what is "
-        "likeliest "
-        "in these. The prior is what the classes alone tell. Promises about shares in classes do "
-        "not cover who knows program and policy.",
+        told=f"Of {posterior.tried:,} originals that fit the release, {posterior.possible:,} would "
+        "have led to it; she guesses what is likeliest in these. The prior is what the classes "
+        "alone tell. Promises about shares in classes do not cover who knows program and policy.",
     )
 
 

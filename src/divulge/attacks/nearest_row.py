@@ -360,8 +360,7 @@ def distances(context: AttackContext) -> list[Floats]:
 def no_key(context: AttackContext) -> str:
     """Return the reason that the right row of a person is unknown; empty if a key identifies it."""
     message = (
-        "no column says whose a row of the release is: name one that it shares with the "
-        "truth as "
+        "no column says whose a row of the release is: name one that it shares with the truth as "
         "person"
     )
     return no_rows(context) or ("" if context.key else message)
@@ -466,8 +465,7 @@ def _linkability(context: AttackContext) -> Iterator[Attempt]:
     rates = [_linkage_rate(side, spaces) for side in context.sides]
     description = (
         f"One source knows {', '.join(halves[0])}, another {', '.join(halves[1])}; she links a "
-        "person's two records where both are nearest "
-        "to the same row."
+        "person's two records where both are nearest to the same row."
     )
     yield _attempt(
         context, "linkability", rates, random=1 / published_texts.rows.num_rows, told=description

@@ -79,8 +79,7 @@ def leakages(result: Measurement | Verdict, attribute: str | None = None) -> Any
         for index in order.tolist()
     ]
     sentence = (
-        "Each mark is a class of people who look alike; the further from the corner, the "
-        "more it "
+        "Each mark is a class of people who look alike; the further from the corner, the more it "
         "gives away."
     )
     if bounds:
@@ -554,8 +553,7 @@ def independence(result: metrics.Independence) -> Any:
         f"Which metrics say the same about {about}",
         "Correlation of the ranks of "
         f"{theme.count_phrase(result.settings['compared_classes'], 'class', 'classes')}, weighed "
-        "by "
-        f"{result.settings['weighed_by']}: 1 is the same order, 0 none in common. (+n): n more "
+        f"by {result.settings['weighed_by']}: 1 is the same order, 0 none in common. (+n): n more "
         "metrics have the same order.",
     )
 

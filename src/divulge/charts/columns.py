@@ -305,8 +305,7 @@ def known_columns(result: ranking.Ranking | ranking.Growth) -> Any:
             "The columns are added in the order in which they were named.",
         )
     subtitle = (
-        "Line: the middle of all sets of that many columns; shaded: from the least to "
-        "the most "
+        "Line: the middle of all sets of that many columns; shaded: from the least to the most "
         "telling set."
     )
     column_count = len(result.everything.columns)

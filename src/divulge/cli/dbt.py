@@ -147,8 +147,7 @@ def _test(metric: metrics.Metric[Any]) -> Iterator[str]:
     if metric.by_distance:
         passed += ", distance"
     yield (
-        f"{{#- Written by `divulge dbt`. {_name(metric)} {metric.sign} {bound}: "
-        f"{metric.plain} "
+        f"{{#- Written by `divulge dbt`. {_name(metric)} {metric.sign} {bound}: {metric.plain} "
         f"({metric.source}). -#}}"
     )
     yield (

@@ -66,8 +66,7 @@ def init(
     roles = _roles(profile)
     if "quasi_identifiers" not in roles:
         message = (
-            f"no column of {profile.settings['source']} looks like one that others may "
-            "know of a "
+            f"no column of {profile.settings['source']} looks like one that others may know of a "
             "person"
         )
         raise BadInput(
@@ -136,8 +135,7 @@ def _roles(profile: Any) -> dict[str, dict[str, str]]:
 def _lines(profile: Any, roles: dict[str, dict[str, str]]) -> Iterator[str]:
     source = _comment(Path(str(profile.settings["source"])).name)
     yield (
-        f"# The policy of {source}, begun by `divulge init`. Every line is a suggestion: "
-        "change "
+        f"# The policy of {source}, begun by `divulge init`. Every line is a suggestion: change "
         "what is wrong."
     )
     yield (

@@ -33,9 +33,8 @@ OPTION = "--value-free"
 VARIABLE = "DIVULGE_VALUE_FREE"
 HIDDEN = "…"
 _OF_CELLS = frozenset(
-    "class becomes known guess examples null ruled_out instead cut_points cuts condition "
-    "protects rule_out rule_in order orders keep among "
-    "answer chosen_hierarchies rules missing".split()
+    "class becomes known guess examples null ruled_out instead cut_points cuts condition protects "
+    "rule_out rule_in order orders keep among answer chosen_hierarchies rules missing".split()
 )
 """Keys of documents whose values are data values, or sentences about them."""
 _OF_CELLS_IN = {

@@ -216,9 +216,8 @@ def _compatible_classes(
     pair_count = engine.query(f"SELECT COUNT(*) AS n FROM {from_clause}").column("n")[0].as_py()
     if pair_count > _MAX_PAIRS:
         message = (
-            f"{pair_count:,} pairs of classes of {first.name} and {second.name} may share "
-            "people, too "
-            "many to bound one by one"
+            f"{pair_count:,} pairs of classes of {first.name} and {second.name} may share people, "
+            "too many to bound one by one"
         )
         raise BadInput(
             message, hint="Give the truth, with which only classes that really occur are counted"

@@ -743,9 +743,8 @@ def _matching_labels(
     is_readable = np.array([label not in unread_labels for label in labels], dtype=bool)[fits.label]
     if fits.unread and len(np.unique(fits.value[is_readable])) < len(texts):
         message = (
-            f"it cannot be told which values of {name!r} the published "
-            f"{fits.unread[0]!r} "
-            "stands for"
+            f"it cannot be told which values of {name!r} the published {fits.unread[0]!r} stands "
+            "for"
         )
         raise BadInput(
             message,
@@ -771,8 +770,7 @@ def _join_versions(
                 and version.table.column(column.name).type != column.type
             ):
                 message = (
-                    f"the column {column.name!r} is {column.type} in {last.source} and "
-                    "not in "
+                    f"the column {column.name!r} is {column.type} in {last.source} and not in "
                     f"{version.table.source}"
                 )
                 raise BadInput(message, hint="Give all versions of the truth the same types")

@@ -434,8 +434,7 @@ class Request:
         ).to_pylist()[0]
         if row_counts["n"] != row_counts["known"]:
             message = (
-                f"{row_counts['n'] - row_counts['known']} rows have no {person!r}, so it "
-                "is not "
+                f"{row_counts['n'] - row_counts['known']} rows have no {person!r}, so it is not "
                 "known whose they are"
             )
             raise BadInput(message, hint="fill the column in or remove these rows")
@@ -470,8 +469,7 @@ class Request:
         ]
         notes += [
             f"sensitive attribute {domain.name!r} has one value only "
-            f"({_value_text(domain.labels[0])}): "
-            "there is nothing left to learn about it"
+            f"({_value_text(domain.labels[0])}): there is nothing left to learn about it"
             for domain in domains
             if len(domain) == 1
         ]
@@ -582,8 +580,7 @@ def other_type(name: str, ours: object, theirs: object) -> BadInput:
 
 
 _RECODE_HINT = (
-    "where it holds original values and the table published labels, recode it, or measure "
-    "the "
+    "where it holds original values and the table published labels, recode it, or measure the "
     "release with its private part"
 )
 
@@ -633,8 +630,7 @@ def _population_too_small(sample: Contingency, sizes: Ints, short: Ints) -> BadI
     first = int(short[0])
     return BadInput(
         f"the population has fewer people than the table in {len(short)} classes, for example "
-        f"{sample.class_key(first)}: "
-        f"{int(sizes[first])} against {int(sample.sizes[first])}",
+        f"{sample.class_key(first)}: {int(sizes[first])} against {int(sample.sizes[first])}",
         hint=f"a population table holds everybody the table was drawn from; {_RECODE_HINT}",
     )
 

@@ -272,13 +272,11 @@ def alike_notes(domains: Iterable[Domain], *, effect: str = "") -> Iterator[str]
                 ", ..." if len(texts) > _MAX_TEXTS_SHOWN else ""
             )
             yield (
-                f"{listed} of {domain.name} count as {len(texts)} values, though they differ "
-                "only in case, blanks, invisible "
-                f"characters or Unicode form{effect}"
+                f"{listed} of {domain.name} count as {len(texts)} values, though they differ only "
+                f"in case, blanks, invisible characters or Unicode form{effect}"
             )
         if len(sets) > _MAX_SETS_SHOWN:
             yield (
                 f"{domain.name} has {len(sets) - _MAX_SETS_SHOWN:,} more sets of values that "
-                "differ "
-                "in nothing else"
+                "differ in nothing else"
             )

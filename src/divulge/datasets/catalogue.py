@@ -142,36 +142,27 @@ class PackageFile:
 _ARCHIVE = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 _ADULT_COLUMNS = (
     "age, workclass, fnlwgt, education, education-num, marital-status, occupation, relationship, "
-    "race, sex, "
-    "capital-gain, capital-loss, hours-per-week, native-country, income"
+    "race, sex, capital-gain, capital-loss, hours-per-week, native-country, income"
 ).split(", ")
 _ADULT_INTEGERS = frozenset(
     {"age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"}
 )
 _CENSUS_COLUMNS = (
     "age, class of worker, detailed industry recode, detailed occupation recode, education, wage "
-    "per hour, "
-    "enroll in edu inst last wk, marital stat, major industry code, major occupation code, race, "
-    "hispanic origin, "
-    "sex, member of a labor union, reason for unemployment, full or part time employment stat, "
-    "capital gains, "
-    "capital losses, dividends from stocks, tax filer stat, region of previous residence, "
-    "state of previous residence, detailed household and family stat, detailed household summary "
-    "in household, "
-    "instance weight, migration code-change in msa, migration code-change in reg, migration "
-    "code-move within reg, "
-    "live in this house 1 year ago, migration prev res in sunbelt, num persons worked for "
-    "employer, "
+    "per hour, enroll in edu inst last wk, marital stat, major industry code, major occupation "
+    "code, race, hispanic origin, sex, member of a labor union, reason for unemployment, "
+    "full or part time employment stat, capital gains, capital losses, dividends from stocks, "
+    "tax filer stat, region of previous residence, state of previous residence, detailed household "
+    "and family stat, detailed household summary in household, instance weight, migration "
+    "code-change in msa, migration code-change in reg, migration code-move within reg, live "
+    "in this house 1 year ago, migration prev res in sunbelt, num persons worked for employer, "
     "family members under 18, country of birth father, country of birth mother, country of birth "
-    "self, "
-    "citizenship, own business or self employed, fill inc questionnaire for veteran's admin, "
-    "veterans benefits, "
-    "weeks worked in year, year, income"
+    "self, citizenship, own business or self employed, fill inc questionnaire for veteran's admin, "
+    "veterans benefits, weeks worked in year, year, income"
 ).split(", ")
 _CENSUS_INTEGERS = (
-    "age, wage per hour, capital gains, capital losses, dividends from stocks, num persons "
-    "worked for employer, "
-    "weeks worked in year"
+    "age, wage per hour, capital gains, capital losses, dividends from stocks, num persons worked "
+    "for employer, weeks worked in year"
 ).split(", ")
 
 

@@ -17,8 +17,7 @@ from divulge.datasets.catalogue import Dataset
 AFIFI = "Afifi, Zhou and Ren: Privacy Characterization and Quantification in Data Publishing (2018)"
 BEZZI = "Bezzi: An information theoretic approach for privacy metrics (2010)"
 BKAKRIA = (
-    "Bkakria et al.: Information theoretic-based privacy risk evaluation for data "
-    "anonymization "
+    "Bkakria et al.: Information theoretic-based privacy risk evaluation for data anonymization "
     "(2021)"
 )
 YAO = (

@@ -162,8 +162,7 @@ def _first_good(dataset: Dataset) -> bytes:
         f"the data set {dataset.name!r} is not cached and could not be fetched (tried "
         f"{'; '.join(tried)})",
         hint="Connect this machine to the network once, or point DIVULGE_CACHE to a folder that "
-        "holds the original "
-        f"file as {_cached_path(Path(), dataset)}",
+        f"holds the original file as {_cached_path(Path(), dataset)}",
     )
 
 

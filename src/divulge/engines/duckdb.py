@@ -315,8 +315,7 @@ class DuckDBEngine(DuckDBDialect):
         }
         query = (
             f"SELECT {', '.join(f'{cell} AS {column}' for column, cell in cells.items())} "
-            "FROM "
-            f"{relation}"
+            f"FROM {relation}"
         )
         if all(cell == column for column, cell in cells.items()):
             self._arrow_rows[query] = lambda: ArrowRows(
@@ -373,8 +372,7 @@ class DuckDBEngine(DuckDBDialect):
         except duckdb.Error as error:
             reason = str(error).replace(str(path), known_as).splitlines()[0]
             hint = (
-                "Close what writes to it, or pass connection.table(name) of the connection "
-                "that "
+                "Close what writes to it, or pass connection.table(name) of the connection that "
                 "has it open"
             )
             raise BadInput(f"{known_as} cannot be opened: {reason}", hint=hint) from error
@@ -559,9 +557,8 @@ class DuckDBEngine(DuckDBDialect):
             for name in self._columns_of_few_texts(distinct_table, columns):
                 types[name] = f"temp.{self.quote(self.fresh_name('texts'))}"
                 texts = (
-                    f"SELECT DISTINCT CAST({name} AS VARCHAR) AS t FROM {distinct_table} "
-                    "WHERE "
-                    f"{name} IS NOT NULL ORDER BY t"
+                    f"SELECT DISTINCT CAST({name} AS VARCHAR) AS t "
+                    f"FROM {distinct_table} WHERE {name} IS NOT NULL ORDER BY t"
                 )
                 self._run(f"CREATE TEMP TYPE {types[name]} AS ENUM ({texts})")
             cells = [

@@ -101,9 +101,8 @@ class MemoryShares:
         """
         if round(limit / 10**6) < SMALLEST:
             message = (
-                f"a memory limit of {limit_text} is too small: Python and the libraries "
-                "alone "
-                f"take {FIXED} MB of it"
+                f"a memory limit of {limit_text} is too small: Python and the libraries alone take "
+                f"{FIXED} MB of it"
             )
             raise BadInput(message, hint=f"The smallest that works is {SMALLEST}MB")
         available = limit - FIXED * 10**6

@@ -57,8 +57,7 @@ LARGEST_READ_HERE = 256 << 20
 Spark measures larger tables on all workers.
 """
 _SHARED_FOLDER_HINT = (
-    "Name a folder on storage that this process and every worker share under the same "
-    "path. "
+    "Name a folder on storage that this process and every worker share under the same path. "
     "Nothing was published"
 )
 _TIMESTAMP_SETTING = ("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
@@ -532,33 +531,28 @@ class SparkEngine(ReadsBySQL):
         listed = ", ".join(name for name, _ in columns)
         values = ", ".join(self._comparable_cell(name, type_) for name, type_ in columns)
         hashed = (
-            f"SELECT {listed}, copies, XXHASH64({secret}, {values}) AS own FROM "
-            f"({counts_query}) AS "
-            "counted"
+            f"SELECT {listed}, copies, XXHASH64({secret}, {values}) AS own "
+            f"FROM ({counts_query}) AS counted"
         )
         turns = (
-            f"SELECT *, EXPLODE(SEQUENCE(0, LEAST(copies, {files}) - 1)) AS turn FROM "
-            f"({hashed}) "
-            "AS hashed"
+            f"SELECT *, EXPLODE(SEQUENCE(0, LEAST(copies, {files}) - 1)) AS turn "
+            f"FROM ({hashed}) AS hashed"
         )
         share = f"copies DIV {files} + CASE WHEN turn < copies % {files} THEN 1 ELSE 0 END"
         part = f"CAST((PMOD(own, {files}) + turn) % {files} AS INT)"
         shares = f"SELECT {listed}, own, {share} AS share, {part} AS part FROM ({turns}) AS turns"
         target = f"ELEMENT_AT(ARRAY({', '.join(self._partition_keys(files))}), part + 1)"
         spread = (
-            f"SELECT /*+ REPARTITION({files}, target) */ *, {target} AS target FROM "
-            f"({shares}) "
-            "AS shares"
+            f"SELECT /*+ REPARTITION({files}, target) */ *, {target} AS target "
+            f"FROM ({shares}) AS shares"
         )
         numbered = (
-            f"SELECT {listed}, target, EXPLODE(SEQUENCE(0, share - 1)) AS copy FROM "
-            f"({spread}) "
-            "AS spread"
+            f"SELECT {listed}, target, EXPLODE(SEQUENCE(0, share - 1)) AS copy "
+            f"FROM ({spread}) AS spread"
         )
         placed = (
-            f"SELECT *, XXHASH64({secret}, target, copy, {values}) AS place FROM "
-            f"({numbered}) AS "
-            "numbered"
+            f"SELECT *, XXHASH64({secret}, target, copy, {values}) AS place "
+            f"FROM ({numbered}) AS numbered"
         )
         # Qualified by the table's name, because a published column may be called place or copy.
         total = [

@@ -104,8 +104,7 @@ def first_line(error: BaseException) -> str:
 # it runs on this machine only, it listens on loopback only. It keeps its scratch files in a private
 # directory (mode 0700) and writes its log there.
 _JAVA_HINT = (
-    "Install Java 17 or newer (Debian and Ubuntu: apt install openjdk-17-jre-headless) or "
-    "set "
+    "Install Java 17 or newer (Debian and Ubuntu: apt install openjdk-17-jre-headless) or set "
     "JAVA_HOME"
 )
 

@@ -160,8 +160,7 @@ def optimal_cuts(
             these = ""
         raise Infeasible(
             f"no division of {column!r} into "
-            f"{'ranges' if max_ranges is None else f'at most {max_ranges} ranges'}{these} "
-            "keeps "
+            f"{'ranges' if max_ranges is None else f'at most {max_ranges} ranges'}{these} keeps "
             f"{' and '.join(rule.text for rule in rules)} in every range",
             hint=_infeasibility_hint(line, rules),
         )

@@ -326,8 +326,7 @@ class _Explainer:
         columns = tuple(self._columns(prices, demands))
         cut_short = self.nodes_left <= 0
         note = (
-            "too much was asked of a large table: answers marked so are not proved, and "
-            "gentler "
+            "too much was asked of a large table: answers marked so are not proved, and gentler "
             "bounds may be missing"
         )
         return Explanation(
@@ -617,9 +616,8 @@ def _explain_boxes(plan: Plan, problem: BoxProblem, progress: Progress | None) -
         ColumnPrice(name, None, None, name in gone, (), ()) for name in plan.recoding.columns
     )
     note = (
-        "boxes are cut greedily: without a promise other cuts come first, so that a price "
-        "may "
-        "even be below 0"
+        "boxes are cut greedily: without a promise other cuts come first, so that a price may even "
+        "be below 0"
     )
     return Explanation(
         "mondrian",

@@ -226,8 +226,7 @@ class Ledger:
         )
         if private is None and document["kind"] != "anatomized":
             hint = (
-                "Take the release from its publisher, with its private part; private_dir= "
-                "says "
+                "Take the release from its publisher, with its private part; private_dir= says "
                 "where that is"
             )
             raise BadInput(
@@ -421,8 +420,7 @@ class PriorReleases:
             if new_numbers:
                 numbers = " and ".join(map(str, sorted(new_numbers)))
                 message = (
-                    f"release {numbers} was entered since this one was decided, which was "
-                    "not "
+                    f"release {numbers} was entered since this one was decided, which was not "
                     "judged against it"
                 )
                 raise BadInput(message, hint="Nothing was published. Decide again")

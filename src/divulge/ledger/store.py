@@ -244,8 +244,7 @@ class LedgerStore:
 
     def _damage_error(self, problem: str) -> BadInput:
         hint = (
-            "Restore the folder from a backup: a ledger that has lost a release would let "
-            "others "
+            "Restore the folder from a backup: a ledger that has lost a release would let others "
             "pass"
         )
         return BadInput(f"the ledger {self.folder} is damaged: {problem}", hint=hint)
@@ -466,8 +465,7 @@ def _hold_lock(
         while not _try_lock(lock, folder):
             if time.monotonic() >= deadline:
                 message = (
-                    f"another process publishes by the ledger {folder}, and was not done "
-                    "after "
+                    f"another process publishes by the ledger {folder}, and was not done after "
                     f"{wait:g} seconds"
                 )
                 raise BadInput(message, hint="Nothing was published. Try again when it is done")

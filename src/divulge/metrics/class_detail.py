@@ -107,8 +107,7 @@ def find_class(
     for key in contingency.keys:
         if key.name not in class_values:
             message = (
-                f"a class has a value of each quasi-identifier, and that of {key.name!r} "
-                "is not "
+                f"a class has a value of each quasi-identifier, and that of {key.name!r} is not "
                 "said"
             )
             label_list = listed(
@@ -159,9 +158,8 @@ def _unknown_class_error(
     class_label = class_name(class_values)
     if class_count is not None and class_count > len(contingency):
         message = (
-            f"{class_label} is not among the {len(contingency):,} classes that were "
-            "brought "
-            f"here, of {class_count:,}"
+            f"{class_label} is not among the {len(contingency):,} classes that were brought here, "
+            f"of {class_count:,}"
         )
         return BadInput(
             message,

@@ -84,8 +84,7 @@ def independence_of(
     """Rank the classes by every metric, and correlate the ranks."""
     if measurement.survey is not None:
         message = (
-            f"only the worst of {measurement.class_count:,} classes are at hand, and an "
-            "order "
+            f"only the worst of {measurement.class_count:,} classes are at hand, and an order "
             "needs all of them"
         )
         raise BadInput(message, hint="Name fewer quasi-identifiers, or allow more memory")

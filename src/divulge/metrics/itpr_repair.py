@@ -289,16 +289,14 @@ def repair_of(
     contingency = measurement.contingency
     if contingency.person_entropy is not None:
         message = (
-            "people own several rows, and the counts of classes do not say what is left "
-            "when a "
+            "people own several rows, and the counts of classes do not say what is left when a "
             "class goes"
         )
         raise BadInput(message, hint="reduce the table to one row per person first")
     if measurement.survey is not None:
         message = (
-            f"the {measurement.class_count:,} classes stay with the engine, and each step "
-            "looks "
-            "at all of them"
+            f"the {measurement.class_count:,} classes stay with the engine, and each step looks at "
+            "all of them"
         )
         raise BadInput(message, hint="Name fewer quasi-identifiers, or allow more memory")
     classes = _Classes.of(

@@ -600,10 +600,8 @@ def _notes_on_pairs(same_value: Mapping[str, SameValue]) -> Iterator[str]:
     for name, largest in same_value.items():
         yield (
             f"somebody has several values of {name!r} in a class: its metrics are about pairs of "
-            "person and value. Of people, "
-            f"{largest.people_with_value:,} of {largest.people:,} in a class have the same "
-            "value; "
-            "a protection of a value bounds such a share"
+            f"person and value. Of people, {largest.people_with_value:,} of {largest.people:,} in "
+            "a class have the same value; a protection of a value bounds such a share"
         )
 
 
@@ -713,15 +711,13 @@ def _check_people_column(population: Table, roles: Roles, people: str) -> None:
         raise BadInput(message, hint="name a column of whole numbers that has no other part")
     if roles.person is not None:
         message = (
-            f"a population of counts names nobody, and {population.source} has the person "
-            "column "
+            f"a population of counts names nobody, and {population.source} has the person column "
             f"{roles.person!r}"
         )
         raise BadInput(message, hint="leave population_count out, or that column")
     cell = population.engine.quote(people)
     invalid_count = (
-        f"SUM(CASE WHEN {cell} IS NULL OR {cell} < 0 OR {cell} <> FLOOR({cell}) OR {cell} > "
-        "1e15 "
+        f"SUM(CASE WHEN {cell} IS NULL OR {cell} < 0 OR {cell} <> FLOOR({cell}) OR {cell} > 1e15 "
         "THEN 1 ELSE 0 END)"
     )
     invalid_rows = population.engine.query(

@@ -601,9 +601,8 @@ def survey_classes(
     notes = (*counts.request.notes(totals.rows, constant, single_codings), *doubts)
     sample_note = (
         f"the counts stayed on {counts_with_population.engine.storage}: "
-        f"{len(sample.contingency):,} of {int(sums.repeats.sum()):,} classes "
-        "are here, "
-        f"the {plan.worst_per_metric} worst by each metric"
+        f"{len(sample.contingency):,} of {int(sums.repeats.sum()):,} classes are here, the "
+        f"{plan.worst_per_metric} worst by each metric"
     )
     contingency = replace(sample.contingency, **asdict(totals), notes=(*notes, sample_note))
     answers = dict(zip(report_questions, findings.tallies, strict=True))

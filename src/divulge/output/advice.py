@@ -80,9 +80,8 @@ def advice_text(advice: anatomization.Advice) -> RenderableType:
             number(trial.error),
         )
     explanation = (
-        "Each line is a grouping that was made, with beta alone asked for; the error is the "
-        f"mean of {advice.settings['queries']} count "
-        "queries. Nothing was written."
+        "Each line is a grouping that was made, with beta alone asked for; the error is the mean "
+        f"of {advice.settings['queries']} count queries. Nothing was written."
     )
     return Group(
         *parts,

@@ -47,8 +47,7 @@ def answer(result: attacks.AttackResult) -> Iterator[str]:
         if attempt.bound is not None:
             yield (
                 f"BROKEN: {attempt.bound.promise} leaves at most "
-                f"{_share_text(attempt.bound.value)}, "
-                f"and {_attempt_sentence(attempt)}."
+                f"{_share_text(attempt.bound.value)}, and {_attempt_sentence(attempt)}."
             )
     if not result.broken:
         sentence = (
@@ -457,8 +456,7 @@ def sections(result: Any, curve: Html | None, *, with_details: bool) -> Html:
     """
     if isinstance(result, attacks.Attacks):
         lead = (
-            "Coloured: the success against the person who is worst off; grey: on average; "
-            "the "
+            "Coloured: the success against the person who is worst off; grey: on average; the "
             "vermilion line is what was promised."
         )
         return joined(
@@ -466,13 +464,11 @@ def sections(result: Any, curve: Html | None, *, with_details: bool) -> Html:
         )
     settings = result.settings
     lead = (
-        f"She knows {', '.join(settings['knows'])} of {people(settings['targets'])}, drawn "
-        "by "
-        f"seed {settings['seed']}. "
+        f"She knows {', '.join(settings['knows'])} of {people(settings['targets'])}, drawn by seed "
+        f"{settings['seed']}. "
     )
     lead += (
-        "Coloured: how often she is right, with its interval; grey: who looks nobody up; "
-        "the "
+        "Coloured: how often she is right, with its interval; grey: who looks nobody up; the "
         "vermilion line is the bound."
     )
     rows = html.rows_of_parts(

@@ -122,21 +122,18 @@ def repair_text(repair: metrics.Repair) -> RenderableType:
     changed = people(sum(step.people for step in repair.steps))
     explanation = (
         f"Greedy, {changed} in all: each step leaves the least ITPR that one more class can, and "
-        "another choice of as many "
-        f"classes may leave less. It ended because {repair.why_ended}."
+        f"another choice of as many classes may leave less. It ended because {repair.why_ended}."
     )
     if repair.after >= 1 and repair.steps:
         # A class without remaining entropy has ITPR 1, whatever the other classes are.
         explanation += (
-            " It falls below 1 only when none of the "
-            f"{people(repair.steps[-1].people_at_worst)} "
+            f" It falls below 1 only when none of the {people(repair.steps[-1].people_at_worst)} "
             "still at it is left there."
         )
     if repair.how == "cells":
         explanation += (
-            " A repair is what the table would be if the value were wrong; whether "
-            "it is, only "
-            "its owner knows."
+            " A repair is what the table would be if the value were wrong; whether it is, only its "
+            "owner knows."
         )
     return Group(*parts, table, Text(explanation, style="dim"))
 
@@ -181,15 +178,13 @@ def independence_text(independence: metrics.Independence) -> RenderableType:
     parts: list[RenderableType] = [
         heading(
             f"Which metrics say the same about {about}: {len(independence.orders)} orders of "
-            f"{class_count:,} classes by "
-            f"{len(independence.names)} metrics"
+            f"{class_count:,} classes by {len(independence.names)} metrics"
         ),
         table,
     ]
     if independence.two_leakages is not None:
         sentence = (
-            "Distribution and entropy leakage, which Afifi et al. 2018 chose as "
-            "independent, "
+            "Distribution and entropy leakage, which Afifi et al. 2018 chose as independent, "
             "correlate by"
         )
         parts.append(bullet(f"{sentence} {independence.two_leakages:.3f} on these classes."))

@@ -67,9 +67,8 @@ def profile_text(profile: profiles.Profile) -> RenderableType:
     for row in rows:
         table.add_row(*row)
     legend = (
-        "entropy in bits; DR and ITPR say how far the column alone identifies a record, "
-        "from 0 "
-        "to 1; nulls count as a value."
+        "entropy in bits; DR and ITPR say how far the column alone identifies a record, from 0 to "
+        "1; nulls count as a value."
     )
     title = Text(f"{profile.settings['source']}: {len(columns)} columns")
     return Group(
@@ -111,8 +110,7 @@ def ranking_text(result: ranking.Ranking, *, most: int = 15) -> RenderableType:
         parts.append(
             Text(
                 f"Not counted: {result.pruned.hold_a_smaller_one:,} that contain an identifying "
-                "combination, "
-                f"{result.pruned.cannot_reach:,} that cannot reach the threshold"
+                f"combination, {result.pruned.cannot_reach:,} that cannot reach the threshold"
             )
         )
     parts.append(
@@ -355,12 +353,11 @@ def _attribute_sentences(result: perturbed.Perturbed) -> Iterator[str]:
     """
     for name, information in result.attributes.items():
         yield (
-            f"About {name} they give {number(information.mutual_information)} of "
-            f"{number(information.entropy)} bits on average "
-            f"(the original would give {number(information.information_of_original)}). "
-            "In one class the KL divergence from the prior (I1) is at most "
-            f"{number(information.surprise.max())} bits, the entropy falls by at most "
-            f"{number(information.specific_information.max())} (I2)."
+            f"About {name} they give {number(information.mutual_information)} "
+            f"of {number(information.entropy)} bits on average (the original would give "
+            f"{number(information.information_of_original)}). In one class the KL divergence from "
+            f"the prior (I1) is at most {number(information.surprise.max())} bits, the entropy "
+            f"falls by at most {number(information.specific_information.max())} (I2)."
         )
     largest_surprise = float(result.surprise_of_original.max())
     if (bound := result.surprise_bound) is not None:
@@ -372,8 +369,7 @@ def _attribute_sentences(result: perturbed.Perturbed) -> Iterator[str]:
             excess_note = ""
         yield (
             f"Epsilon {number(result.settings['epsilon'])} for each value allows {number(bound)} "
-            "bits of surprise; "
-            f"measured are at most {number(largest_surprise)} "
+            f"bits of surprise; measured are at most {number(largest_surprise)} "
             f"({number(result.mutual_information)} on average){excess_note}."
         )
 
@@ -568,9 +564,8 @@ def cut_text(
         context = ""
     sentence = (
         f"{cuts.column} in {len(cuts.ranges):,} ranges{context} tells {number(cuts.information)} "
-        f"bits about {cuts.attribute}, "
-        f"of {number(cuts.original_information)} as it is; {alternatives} that keeps the promises "
-        "tells more."
+        f"bits about {cuts.attribute}, of {number(cuts.original_information)} as it is; "
+        f"{alternatives} that keeps the promises tells more."
     )
     parts: list[RenderableType] = [
         Text(sentence),

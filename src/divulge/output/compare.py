@@ -229,8 +229,7 @@ def _move_sentence(move: comparing.PeopleMoved, other: comparing.ComparedTable) 
         unmatched_note = ""
     better, worse = (percent(count / move.people) for count in (move.better, move.worse))
     return (
-        f"by the {move.metric.name}{about} of their class {better} of {people(move.people)} "
-        "are "
+        f"by the {move.metric.name}{about} of their class {better} of {people(move.people)} are "
         f"better off, {worse} worse{unmatched_note}"
     )
 
@@ -389,9 +388,8 @@ def _changed_class_sentences(other: comparing.ComparedTable) -> Iterator[str]:
             else:
                 became = f", now {class_name(class_change.becomes)}"
             yield (
-                f"{other.name}, {move.metric.name}{about} {word}: "
-                f"{class_name(class_change.key)}{became} "
-                f"({people(class_change.people)}), "
+                f"{other.name}, {move.metric.name}{about} "
+                f"{word}: {class_name(class_change.key)}{became} ({people(class_change.people)}), "
                 f"{number(class_change.before)} before, {number(class_change.after)} now"
             )
 

@@ -48,8 +48,7 @@ def prior_releases_section(
     else:
         explanation = (
             "When it was published its promises were held in joint classes, with those of these "
-            "releases. The numbers on this page are "
-            "those of the release alone."
+            "releases. The numbers on this page are those of the release alone."
         )
     head = ("release", "kind", "classes", "people of the table in it", "found by", "made of")
     rows = [
@@ -470,8 +469,7 @@ def person_text(person_dossier: composition.PersonDossier, **_: Any) -> Renderab
     return Group(
         Text(
             f"{person_dossier.person}: leakage {number(last.so_far)} after "
-            f"{len(person_dossier.steps)} releases; {last.together:,} share "
-            "all her classes."
+            f"{len(person_dossier.steps)} releases; {last.together:,} share all her classes."
         ),
         table,
         heading("What is believed of her then"),

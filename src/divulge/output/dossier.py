@@ -56,8 +56,7 @@ def set_leakage_text(result: dossier.SetLeakage) -> RenderableType:
     """Render the most revealing record."""
     who = abbreviated_list(map(dossier.name_of, result.witnesses))
     sentence = (
-        f"The most telling of {len(result.each):,} records gives away "
-        f"{share(result.leakage)} of "
+        f"The most telling of {len(result.each):,} records gives away {share(result.leakage)} of "
         f"you: {who}."
     )
     return Group(sentence if result.witnesses else _NO_LEAKAGE, *settings_text(result.settings))
@@ -157,8 +156,7 @@ def resolution_text(
         f"  {tie['source']} and {tie['target']}: {_join_reason(tie)}" for tie in ties[:MOST_ROWS]
     ]
     head = (
-        f"{record_count:,} records are about {people(len(records))}, as far as the adversary "
-        "can "
+        f"{record_count:,} records are about {people(len(records))}, as far as the adversary can "
         "tell."
     )
     if merged:
@@ -274,8 +272,7 @@ def disinformation_text(result: dossier.Disinformation) -> RenderableType:
         quality = f"Nothing better is possible with {scope} (proved: {result.method})."
     else:
         bound = (
-            f"no less than {result.lower_bound:.4f} is possible with {scope}; the gap is at "
-            "most "
+            f"no less than {result.lower_bound:.4f} is possible with {scope}; the gap is at most "
             f"{result.gap:.4f}"
         )
         quality = (

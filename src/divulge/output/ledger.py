@@ -21,9 +21,8 @@ _STATE_SENTENCES = {
     "it as before.",
     "expired": "Its time is over. What is out stays known: later releases are judged against it "
     "as before.",
-    "unclear": "A process died while it published, and what was left has been tidied up since: "
-    "it is judged as if it were out. "
-    "If it never was, forget it.",
+    "unclear": "A process died while it published, and what was left has been tidied up since: it "
+    "is judged as if it were out. If it never was, forget it.",
 }
 
 

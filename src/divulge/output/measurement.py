@@ -144,10 +144,9 @@ def _match_summary(measurement: Measurement, unique_people: int, k: int) -> str:
             "an adversary who knows these columns of such a person finds the record."
         )
     return (
-        f"No record is unique by these columns: every record matches at least {people(k)} (k = "
-        f"{k}), wildcards counted, "
-        f"so the record of a person is picked with probability at most 1/{k:,} (about "
-        f"{percent(1 / k)})."
+        f"No record is unique by these columns: every record matches at least {people(k)} (k "
+        f"= {k}), wildcards counted, so the record of a person is picked with probability at most "
+        f"1/{k:,} (about {percent(1 / k)})."
     )
 
 
@@ -174,9 +173,8 @@ def _divergence_sentence(measurement: Measurement, attribute: str) -> str:
     else:
         key = worst.worst.key
     sentence = (
-        f"{attribute}: the KL divergence of a class from the prior (I1) is {number(average)} "
-        "bits on average "
-        f"and {number(worst.value)} in the worst class, {class_name(key)}."
+        f"{attribute}: the KL divergence of a class from the prior (I1) is {number(average)} bits "
+        f"on average and {number(worst.value)} in the worst class, {class_name(key)}."
     )
     if not tally.classes:
         return sentence
@@ -186,8 +184,7 @@ def _divergence_sentence(measurement: Measurement, attribute: str) -> str:
     elif measurement.settings["person"]:
         unit = "people (a person counts once in each class and for each value)"
     return (
-        f"{sentence} Classes with more than twice the average hold {percent(tally.share)} "
-        "of "
+        f"{sentence} Classes with more than twice the average hold {percent(tally.share)} of "
         f"{unit}."
     )
 

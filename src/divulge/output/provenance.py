@@ -385,8 +385,7 @@ def _omissions(report: Report) -> Iterator[str]:
         if protection not in report.made_from.file.protections
     ]:
         yield (
-            "Promises to chosen people or values have to be given again (--protect, or a "
-            "policy "
+            "Promises to chosen people or values have to be given again (--protect, or a policy "
             "file)."
         )
     yield from _adversary_omissions(report, adversary)
@@ -400,8 +399,7 @@ def _release_omissions(release: releases.GeneralizedRelease) -> Iterator[str]:
         )
     if release.plan.objective not in generalization.OBJECTIVES:
         yield (
-            "What is lost least was a function of Python, which no option of the command "
-            "takes "
+            "What is lost least was a function of Python, which no option of the command takes "
             "(objective=)."
         )
 
@@ -410,9 +408,8 @@ def _adversary_omissions(report: Report, adversary: Adversary | None) -> Iterato
     for name, setting in ({} if adversary is None else adversary.explicit_settings).items():
         if not _is_expressible(name, setting):
             yield (
-                f"The adversary's {name.replace('_', ' ')} was given as a value of Python "
-                "that "
-                "no option of the command takes."
+                f"The adversary's {name.replace('_', ' ')} was given as a value of Python that no "
+                "option of the command takes."
             )
     if adversary is None and (nondefault_settings := _nondefault_settings(report)):
         names = ", ".join(nondefault_settings)

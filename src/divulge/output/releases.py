@@ -397,8 +397,7 @@ def front_text(front: generalization.Front) -> RenderableType:
     else:
         quantifier = "both"
     title = (
-        f"{len(front.points):,} combinations of levels, {len(front.front):,} of which none "
-        "beats "
+        f"{len(front.points):,} combinations of levels, {len(front.front):,} of which none beats "
         f"in {quantifier} numbers:"
     )
     names = (
@@ -532,9 +531,8 @@ def _pass_or_fail(*, together: bool, holds_alone: bool) -> str:
 
 def _deferral_sentences(applied: Applied) -> Iterator[str]:
     yield (
-        f"They are kept in the private part of {_short_path(applied.folder)}. The next apply "
-        "to "
-        "it adds them: do not pass them again."
+        f"They are kept in the private part of {_short_path(applied.folder)}. The next apply to it "
+        "adds them: do not pass them again."
     )
     yield releases.REVEALS
     yield from map(_deferral_attack_sentence, applied.deferral_attacks)
@@ -550,10 +548,9 @@ def _deferral_attack_sentence(attempt: attacking.Attempt) -> str:
             verb = "guarantee for published records:"
         guarantee = f"{verb} {percent(attempt.bound.value)} ({attempt.bound.promise})"
     return (
-        f"Such an adversary guesses {attempt.about} right for {percent(attempt.rate.value)} of "
-        f"{attempt.targets:,} deferred records "
-        f"whose class fails a requirement on a sensitive column; {percent(attempt.prior or 0.0)} "
-        f"by the prior alone; {guarantee}."
+        f"Such an adversary guesses {attempt.about} right for {percent(attempt.rate.value)} "
+        f"of {attempt.targets:,} deferred records whose class fails a requirement on a sensitive "
+        f"column; {percent(attempt.prior or 0.0)} by the prior alone; {guarantee}."
     )
 
 
@@ -698,9 +695,8 @@ def _group_count_sentence(groups: int, at_most: int) -> str:
     if groups == at_most:
         return "No grouping that keeps these promises has more groups; this is proved."
     return (
-        "Whether there are groupings with more groups is open; none that keeps these "
-        "promises "
-        f"has more than {at_most:,}."
+        "Whether there are groupings with more groups is open; none that keeps these promises has "
+        f"more than {at_most:,}."
     )
 
 

@@ -119,8 +119,7 @@ def _page(report: Report) -> str:
         scripts = []
     allowed = " ".join(_hash(script) for script in scripts) or "'none'"
     policy = (
-        f"default-src 'none'; script-src {allowed}; style-src {_hash(style)}; img-src "
-        "data:; "
+        f"default-src 'none'; script-src {allowed}; style-src {_hash(style)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
     head = joined(
@@ -334,9 +333,8 @@ def _policy_section(report: Report, lines: Sequence[RequirementLine]) -> Html:
 # --- risk -----------------------------------------------------------------------------------------
 def _risk_section(report: Report, measured: Measurement, lens: DisclosureRule) -> Html:
     lead = (
-        "A class is everybody who looks alike to somebody who knows these columns. The "
-        "further "
-        "out a class, the more it gives away."
+        "A class is everybody who looks alike to somebody who knows these columns. The further out "
+        "a class, the more it gives away."
     )
     if lens.shows_classes(measured):
         figures = [_chart(report.verdict or measured)]
@@ -403,8 +401,7 @@ def _known_columns_section(report: Report) -> Html | None:
         _chart_by(charts.sets, report.ranking),
     ]
     lead = (
-        "An adversary may know fewer of these columns, or others. What sets of them tell "
-        "whoever "
+        "An adversary may know fewer of these columns, or others. What sets of them tell whoever "
         "knows them:"
     )
     cards = _chart_cards(figures)
@@ -451,9 +448,8 @@ def _published_columns(document: Mapping[str, Any], measured: Measurement | None
     suppression = document.get("policy", {}).get("suppression")
     if suppression:
         yield (
-            f"Up to {percent(suppression)} of the people may have been left out; how many "
-            "were, "
-            "is not told."
+            f"Up to {percent(suppression)} of the people may have been left out; how many were, is "
+            "not told."
         )
 
 
@@ -568,8 +564,7 @@ def _cost_table(explanation: generalization.Explanation) -> Html:
     head = ("release", "what it does", explanation.objective, "")
     table = html.rows_of_parts(head, rows, caption="What each promise costs", numbers=[2])
     lead = (
-        "The release that keeps all promises, and what would change without each of them, or "
-        "by "
+        "The release that keeps all promises, and what would change without each of them, or by "
         "another way. "
     )
     lead += f"{explanation.objective}: the lower, the more is kept."
@@ -632,8 +627,7 @@ def not_promised(report: Report) -> Iterator[Html]:
     yield item(
         "The method itself",
         "Whoever knows how the table was made knows that a finer one would have broken a promise "
-        "(minimality); where other "
-        "columns are known, that can make a value more likely.",
+        "(minimality); where other columns are known, that can make a value more likely.",
     )
     uniqueness = report.uniqueness
     if uniqueness is not None and uniqueness.columns and uniqueness.required is None:
@@ -669,10 +663,9 @@ def not_promised(report: Report) -> Iterator[Html]:
 def _reviewer_section(report: Report) -> Html:
     measured = report.measurement
     lead = (
-        "Our numbers under the headings that reviewers use. They measure; whether a risk is "
-        "small enough for a purpose, and whether a law "
-        "is kept, somebody has to decide who knows the recipients and the controls. This page "
-        "claims no compliance."
+        "Our numbers under the headings that reviewers use. They measure; whether a risk is small "
+        "enough for a purpose, and whether a law is kept, somebody has to decide who knows the "
+        "recipients and the controls. This page claims no compliance."
     )
     singling, linking, inferring = _regulatory_risks(report, measured)
     risks = {"Singling out": singling, "Linkability": linking, "Inference": inferring}
@@ -721,15 +714,13 @@ def _reviewer_section(report: Report) -> Html:
                     (
                         (
                             "Anonymity in the words of the European data protection authorities "
-                            "(WP "
-                            "216)"
+                            "(WP 216)"
                         ),
                         risks,
                     ),
                     (
                         (
-                            "Expert determination (HIPAA, 45 CFR 164.514(b)(1)): the principles "
-                            "of "
+                            "Expert determination (HIPAA, 45 CFR 164.514(b)(1)): the principles of "
                             "its guidance"
                         ),
                         hipaa,
@@ -805,8 +796,7 @@ def _regulatory_risks(report: Report, measured: Measurement | None) -> tuple[str
 def _technique(report: Report) -> str:
     if _is_anatomized(report):
         return (
-            "Anatomization: values as they are, in several tables tied by groups; which "
-            "belong "
+            "Anatomization: values as they are, in several tables tied by groups; which belong "
             "together is hidden."
         )
     if isinstance(report.found, GeneralizedRelease) or report.release is not None:

@@ -535,8 +535,7 @@ def in_groups(release: AnatomizedRelease | ReleaseCheck) -> str:
         share = f"{beta} (about {percent(float(beta))})"
     return (
         "Which values belong to one person is hidden in groups: an adversary who knows the group "
-        "of a person "
-        f"guesses their sensitive value with probability at most {share}."
+        f"of a person guesses their sensitive value with probability at most {share}."
     )
 
 

@@ -63,23 +63,20 @@ def utility_sentences(utility: Utility) -> Iterator[str]:
     """Yield one sentence for each measure of utility."""
     summary = utility.summary
     yield (
-        f"Columns: {number(summary['mean_distance'])} from the original's distribution on "
-        "average, at most "
-        f"{number(summary['largest_distance'])}."
+        f"Columns: {number(summary['mean_distance'])} from the original's distribution on average, "
+        f"at most {number(summary['largest_distance'])}."
     )
     if utility.associations:
         yield (
             f"Associations: Cramer's V of {len(utility.associations):,} pairs is off by "
-            f"{number(summary['association_change'])} on "
-            "average."
+            f"{number(summary['association_change'])} on average."
         )
     if utility.recq is not None:
         yield recq_sentence(utility.recq)
     for information in utility.information:
         yield (
-            f"Information: the quasi-identifiers tell {number(information.after)} of "
-            f"{number(information.before)} bits about "
-            f"{information.attribute}; "
+            f"Information: the quasi-identifiers tell {number(information.after)} "
+            f"of {number(information.before)} bits about {information.attribute}; "
             f"{percent(information.loss)} of I(W;X) is lost."
         )
     yield from (
@@ -108,8 +105,7 @@ def model_warnings(utility: Utility | None) -> Iterator[str]:
 
 def _model_sentence(model: Any, score: Any) -> str:
     return (
-        f"A model that foretells {model.target}: {_SCORES[score.name]} {score.before:.3f} from "
-        "the "
+        f"A model that foretells {model.target}: {_SCORES[score.name]} {score.before:.3f} from the "
         f"original, {score.after:.3f} from the release; a guess has {score.guess:.3f}."
     )
 
@@ -254,8 +250,7 @@ def estimate_text(estimate: queries.Estimate) -> RenderableType:
         answer = f"{estimate.what}: {number(estimate.estimate)} (exact)"
     else:
         answer = (
-            f"{estimate.what}: certainly from {number(estimate.low)} to "
-            f"{number(estimate.high)}; "
+            f"{estimate.what}: certainly from {number(estimate.low)} to {number(estimate.high)}; "
             f"estimate {number(estimate.estimate)}"
         )
     notes = [
@@ -359,8 +354,7 @@ def _column_sentences(explanation: generalization.Explanation) -> Iterator[str]:
     ]:
         yield (
             f"{', '.join(jointly_bound)}: coarse by several promises together; giving up one of "
-            "them "
-            "changes nothing."
+            "them changes nothing."
         )
     columns_by_terms: dict[tuple[str, bool, bool, float], list[str]] = {}
     for item in explanation.columns:

@@ -38,10 +38,8 @@ Guard = Literal[
 ]
 NAMES_PEOPLE = frozenset(
     "name firstname lastname surname forename fullname email mail phone telephone mobile fax ssn "
-    "passport iban account "
-    "license licence plate address street ip mac url username login mrn nhs id uuid guid pid uid "
-    "rowid nino imei imsi msisdn "
-    "aadhaar pesel cpf curp".split()
+    "passport iban account license licence plate address street ip mac url username login mrn nhs "
+    "id uuid guid pid uid rowid nino imei imsi msisdn aadhaar pesel cpf curp".split()
 )
 """Words of column names that indicate names or numbers of people."""
 _SHARED_NAME_WORDS = frozenset(
@@ -61,9 +59,8 @@ _PERSON_WORDS = frozenset(
 )
 _NUMBER_WORDS = frozenset("number no nr num nbr key hash code ref".split())
 _QUANTITY_WORDS = frozenset(
-    "percent pct percentage share ratio rate amount balance limit total count sum average avg "
-    "mean median max min "
-    "length duration days months years".split()
+    "percent pct percentage share ratio rate amount balance limit total count sum average avg mean "
+    "median max min length duration days months years".split()
 )
 """Words of names of measured numbers: account_never_delinq_percent names no account."""
 _PERSON_NUMBERS = frozenset(
@@ -71,17 +68,14 @@ _PERSON_NUMBERS = frozenset(
 )
 SENSITIVE_WORDS = frozenset(
     "disease diagnosis diagnoses condition illness symptom treatment medication drug hiv cancer "
-    "icd salary income wage wages "
-    "earnings debt credit religion belief party vote orientation crime conviction disability "
-    "pregnancy result score grade "
-    "capital".split()
+    "icd salary income wage wages earnings debt credit religion belief party vote orientation "
+    "crime conviction disability pregnancy result score grade capital".split()
 )
 QUASI_WORDS = frozenset(
-    "zip zipcode postcode postal plz age birth birthday birthdate dob born sex gender race "
-    "ethnicity nationality citizenship "
-    "country state county city town region district marital relationship education school degree "
-    "job occupation profession "
-    "employer workclass industry height weight household children language admission date".split()
+    "zip zipcode postcode postal plz age birth birthday birthdate dob born sex gender "
+    "race ethnicity nationality citizenship country state county city town region district marital "
+    "relationship education school degree job occupation profession employer workclass industry "
+    "height weight household children language admission date".split()
 )
 _COMMON_PATTERNS = {
     "e-mail addresses": recognition.E_MAIL,
@@ -180,8 +174,7 @@ def roles_in_force(table: Table, policy: Mapping[str, Any], explicit_roles: Expl
     by_role = explicit_roles.arguments
     if (owner := policy.get("person")) and "person" not in explicit and not table.present(owner):
         message = (
-            f"the policy counts people by {owner!r}, and {table.source} has no such "
-            "column: a "
+            f"the policy counts people by {owner!r}, and {table.source} has no such column: a "
             "class may hold one person many times"
         )
         raise BadInput(
@@ -376,9 +369,8 @@ def identifies(column: Column, facts: Facts) -> str:
         return ""
     if column.kind == "text" or facts.whole:
         return (
-            f"looks like an identifier: {facts.distinct:,} of {facts.rows:,} rows have a "
-            "value "
-            "of their own"
+            f"looks like an identifier: {facts.distinct:,} of {facts.rows:,} rows have a value of "
+            "their own"
         )
     return ""
 
@@ -523,9 +515,8 @@ def _exact_facts(
         # In the rows of another column's grouping set this column is null, which matches nothing.
         sets = ", ".join(f"({cell})" for cell, _ in often.values())
         values = (
-            f"SELECT {', '.join(often)}, COUNT(*) AS n FROM {table.relation} GROUP BY "
-            "GROUPING "
-            f"SETS ({sets})"
+            f"SELECT {', '.join(often)}, COUNT(*) AS n "
+            f"FROM {table.relation} GROUP BY GROUPING SETS ({sets})"
         )
         match_sums = ", ".join(sum_ for _, matches in often.values() for sum_ in matches)
         row |= engine.query(f"SELECT {match_sums} FROM ({values}) AS counted").to_pylist()[0]

@@ -152,9 +152,8 @@ def sample(table: Table, columns: Sequence[Column], distinct: Mapping[str, int])
     # Only the remaining values are converted to texts, not every row.
     texts = ", ".join([*(engine.cast(name, "VARCHAR") for name in names), "NULL"])
     grouped = (
-        f"SELECT CASE {which} END AS c, COALESCE({texts}) AS v, COUNT(*) AS n "
-        f"FROM (SELECT {', '.join(cells)} FROM {table.relation}) AS cells GROUP BY GROUPING SETS "
-        f"({sets})"
+        f"SELECT CASE {which} END AS c, COALESCE({texts}) AS v, COUNT(*) AS n FROM (SELECT "
+        f"{', '.join(cells)} FROM {table.relation}) AS cells GROUP BY GROUPING SETS ({sets})"
     )
     counts = engine.query(f"SELECT c, v, n FROM ({grouped}) AS counted WHERE v IS NOT NULL")
     values: dict[str, list[tuple[str, int]]] = {column.name: [] for column in columns}

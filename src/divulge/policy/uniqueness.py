@@ -168,9 +168,8 @@ class Uniqueness:
         if self.required is None or self.required <= UNIQUE_SHARE:
             return ""
         return (
-            f"unique_share = {self.required:g} allows {percent(self.required)} of the "
-            f"{self.unit} to be unique "
-            f"(usual: {percent(UNIQUE_SHARE)}); {percent(self.share)} are"
+            f"unique_share = {self.required:g} allows {percent(self.required)} of the {self.unit} "
+            f"to be unique (usual: {percent(UNIQUE_SHARE)}); {percent(self.share)} are"
         )
 
 
@@ -323,15 +322,13 @@ def count_groups(table: Table, columns: Sequence[str], *, person: str | None = N
     else:
         owner = engine.quote(person)
         pairs = (
-            f"(SELECT DISTINCT {', '.join([*cells, f'{owner} AS owner'])} FROM "
-            f"{table.relation}) "
-            "AS pairs"
+            f"(SELECT DISTINCT {', '.join([*cells, f'{owner} AS owner'])} "
+            f"FROM {table.relation}) AS pairs"
         )
         groups = f"(SELECT MIN(owner) AS owner, COUNT(*) AS n FROM {pairs}{grouped}) AS counted"
         everybody = f"(SELECT COUNT(DISTINCT {owner}) FROM {table.relation}) AS people"
         sums = (
-            f"COUNT(DISTINCT CASE WHEN n = 1 THEN owner END) AS singles, {everybody}, MIN(n) "
-            "AS "
+            f"COUNT(DISTINCT CASE WHEN n = 1 THEN owner END) AS singles, {everybody}, MIN(n) AS "
             "smallest"
         )
         totals = engine.query(f"SELECT {sums} FROM {groups}").to_pylist()[0]

@@ -296,9 +296,8 @@ def group_sql(published: anatomization.Published, terms: Terms, tables: tuple[in
     else:
         rest = f" WHERE {write(terms.rest)}"
     return (
-        f"WITH {', '.join(subqueries)} SELECT sizes.k AS g, sizes.n AS n{columns}, CAST({value} AS "
-        "DOUBLE) AS v "
-        f"FROM sizes {joins}{rest}"
+        f"WITH {', '.join(subqueries)} SELECT sizes.k AS g, "
+        f"sizes.n AS n{columns}, CAST({value} AS DOUBLE) AS v FROM sizes {joins}{rest}"
     )
 
 

@@ -23,21 +23,17 @@ if TYPE_CHECKING:
 Tree: TypeAlias = "exp.Expr"
 """Node of sqlglot's tree; its `key` is the name of its class in lower case."""
 _ALLOWED_NODES = frozenset(
-    "Column Identifier Literal RawString Boolean Null Paren And Or Not EQ NEQ GT GTE LT LTE "
-    "NullSafeEQ NullSafeNEQ Is In "
-    "Between Like ILike Glob SimilarTo RegexpLike RegexpFullMatch Case If Cast TryCast DataType "
-    "DataTypeParam Coalesce "
-    "Nullif Add Sub Mul Div IntDiv Mod Pow Neg DPipe Abs Round Floor Ceil Sqrt Ln Log Greatest "
-    "Least Lower Upper Length "
-    "Trim Substring Left Right Contains StartsWith EndsWith StrPosition Anonymous Extract "
-    "DateTrunc TimestampTrunc Var "
-    "Year Month Day".split()
+    "Column Identifier Literal RawString Boolean Null Paren And Or Not EQ NEQ GT GTE LT "
+    "LTE NullSafeEQ NullSafeNEQ Is In Between Like ILike Glob SimilarTo RegexpLike RegexpFullMatch "
+    "Case If Cast TryCast DataType DataTypeParam Coalesce Nullif Add Sub Mul Div IntDiv Mod Pow "
+    "Neg DPipe Abs Round Floor Ceil Sqrt Ln Log Greatest Least Lower Upper Length Trim Substring "
+    "Left Right Contains StartsWith EndsWith StrPosition Anonymous Extract DateTrunc "
+    "TimestampTrunc Var Year Month Day".split()
 )
 _UNKNOWN_TO_SQLGLOT = frozenset({"prefix", "suffix", "date_part"})
 _ALLOWED_TYPES = frozenset(
     "BOOLEAN TINYINT SMALLINT INT BIGINT INT128 UTINYINT USMALLINT UINT UBIGINT FLOAT DOUBLE "
-    "DECIMAL CHAR VARCHAR TEXT "
-    "DATE TIME TIMESTAMP TIMESTAMPNTZ TIMESTAMPTZ".split()
+    "DECIMAL CHAR VARCHAR TEXT DATE TIME TIMESTAMP TIMESTAMPNTZ TIMESTAMPTZ".split()
 )
 _COMPARISONS = frozenset("eq neq gt gte lt lte nullsafeeq nullsafeneq between in is".split())
 _EXAMPLE = "Write what would stand after WHERE, such as: age > 30 and job = 'Doctor'"

@@ -243,9 +243,8 @@ class GeneralizedSource:
         else:
             rest = f" WHERE {write(terms.rest)}"
         return (
-            f"WITH {', '.join(subqueries)} SELECT x, c{columns}, CAST({value} AS DOUBLE) AS v "
-            "FROM "
-            f"kinds{joins}{rest}"
+            f"WITH {', '.join(subqueries)} "
+            f"SELECT x, c{columns}, CAST({value} AS DOUBLE) AS v FROM kinds{joins}{rest}"
         )
 
     def _leaf_sql(self, terms: Terms, table: int, name: str, leaves: str) -> str:
@@ -264,19 +263,16 @@ class GeneralizedSource:
         of_label = "PARTITION BY leaves.label"
         # A struct holds the other columns, because the queried column may have any name.
         packed = (
-            f"{{'l': leaves.label, 'n': COUNT(*) OVER ({of_label}), 'w': weight / "
-            "SUM(weight) "
-            f"OVER ({of_label})}}"
+            f"{{'l': leaves.label, 'n': COUNT(*) OVER ({of_label}), 'w': weight / SUM(weight) OVER "
+            f"({of_label})}}"
         )
         packed_name = engine.quote("other" if name.casefold() != "other" else "another")
         leaves_sql = (
             f"SELECT leaves.leaf AS {engine.quote(name)}, {packed} AS {packed_name} "
-            "FROM "
-            f"{leaves} AS leaves"
+            f"FROM {leaves} AS leaves"
         )
         rows = (
-            f"SELECT {packed_name}.l AS l, {packed_name}.n AS n, {packed_name}.w AS "
-            f"w{answers} "
+            f"SELECT {packed_name}.l AS l, {packed_name}.n AS n, {packed_name}.w AS w{answers} "
             f"FROM ({leaves_sql}) AS counted{where}"
         )
         keys = ", ".join(["l", "n", *features])
@@ -289,9 +285,8 @@ class GeneralizedSource:
         """
         for name in names:
             column = (
-                f"SELECT DISTINCT {self.engine.quote(name)} AS label FROM "
-                f"{self.table.relation} "
-                "ORDER BY 1 NULLS LAST"
+                f"SELECT DISTINCT {self.engine.quote(name)} AS label "
+                f"FROM {self.table.relation} ORDER BY 1 NULLS LAST"
             )
             known_labels = self.labels[name].known_labels
             unknown_labels = [
@@ -301,8 +296,7 @@ class GeneralizedSource:
             ]
             if unknown_labels and unknown_labels[0] in self.labels[name].any_value:
                 message = (
-                    f"the label {unknown_labels[0]!r} of {name!r} stands for any value, so "
-                    "answers "
+                    f"the label {unknown_labels[0]!r} of {name!r} stands for any value, so answers "
                     "about it have no bounds"
                 )
                 raise BadInput(message, hint="Ask about other columns")

@@ -124,8 +124,7 @@ def model_of_labels(
     rows = original.rows
     if not spreads[target].exact:
         message = (
-            f"{target!r} is published in a coarser form, so who learns from the release "
-            "cannot "
+            f"{target!r} is published in a coarser form, so who learns from the release cannot "
             "foretell its values"
         )
         raise BadInput(message, hint="Choose a column that is published as it is")

@@ -38,8 +38,7 @@ class ContinuedRelease(OpenedRelease):
         )
         if private is None or document["kind"] == "anatomized":
             message = (
-                f"{folder} is a release of the kind {document['kind']!r}, which has no "
-                "mappings "
+                f"{folder} is a release of the kind {document['kind']!r}, which has no mappings "
                 "for later rows"
             )
             raise BadInput(
@@ -56,9 +55,8 @@ class ContinuedRelease(OpenedRelease):
             reason = "hides people who own several rows, and does not say whose a row is"
         elif document["policy"].get("protections"):
             reason = (
-                "protects chosen people or values by promises of their own, and does not "
-                "say "
-                "which classes hold them"
+                "protects chosen people or values by promises of their own, and does not say which "
+                "classes hold them"
             )
         if reason:
             message = f"{folder} {reason}, so later rows cannot be checked with it"
@@ -189,8 +187,7 @@ class ContinuedRelease(OpenedRelease):
                 default_distance = "equal"
             if promise.metric.by_distance and settings["ground_distance"][name] != default_distance:
                 return (
-                    f"the {settings['ground_distance'][name]} distance of {name} is not part "
-                    "of "
+                    f"the {settings['ground_distance'][name]} distance of {name} is not part of "
                     "the release"
                 )
         return None
@@ -198,9 +195,8 @@ class ContinuedRelease(OpenedRelease):
     def _require_entry(self, name: str, collection: Collection[str], file: str) -> None:
         if name not in collection:
             message = (
-                f"{file} in the private part of {self.folder} says nothing of the "
-                "sensitive "
-                f"column {name!r}"
+                f"{file} in the private part of {self.folder} says nothing of the sensitive column "
+                f"{name!r}"
             )
             raise BadInput(message, hint=HINT_FROM_PUBLISHER)
 

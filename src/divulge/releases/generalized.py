@@ -30,8 +30,7 @@ from divulge.sources import Roles, Table, resolve_roles, table_of
 from divulge.text import as_text
 
 _POPULATION_NOTE = (
-    "people of the population count where somebody in the original has the same "
-    "values: k_map is "
+    "people of the population count where somebody in the original has the same values: k_map is "
     "at least this high"
 )
 

@@ -45,10 +45,9 @@ AVERAGE_FAILS = "a requirement on the average of all classes fails"
 FAILS_WITH_EARLIER_RECORDS = "their class fails a requirement together with the earlier records"
 FAILS_IN_JOINT_CLASS = "their joint class with other prior releases fails a requirement"
 REVEALS = (
-    "A class without new records here had too few of them, or they failed a requirement; its "
-    "records may be "
-    "published with a later batch. An adversary who knows who is in the batch learns this of "
-    "each missing class."
+    "A class without new records here had too few of them, or they failed a requirement; "
+    "its records may be published with a later batch. An adversary who knows who is in the batch "
+    "learns this of each missing class."
 )
 """Statement in the manifest on what the deferral of records reveals."""
 
@@ -281,9 +280,8 @@ class NewRecords:
         )
         if self.previously_deferred is not None:
             hint += (
-                f" (records that earlier batches deferred stay with {self.earlier.folder}: "
-                "do "
-                "not pass those)"
+                f" (records that earlier batches deferred stay with {self.earlier.folder}: do not "
+                "pass those)"
             )
         records = count_with_noun(self.contingency.rows, "new record", "new records")
         return Unverified(f"none of {records} can be published{violation}", hint=hint)
@@ -589,8 +587,7 @@ def _infeasible_error(verdict: Verdict, *, joint: bool) -> Unverified:
     if joint:
         subject = "the new records in joint classes with other prior releases"
     hint = (
-        "Nothing was written. Deferring new records cannot change this: generalize old and "
-        "new "
+        "Nothing was written. Deferring new records cannot change this: generalize old and new "
         "records together"
     )
     return Unverified(f"{subject} would violate {_violations(verdict)}", hint=hint)

@@ -332,9 +332,8 @@ def _read_private(folder: Path, private_folder: Path, public: Mapping[str, Any])
     )
     if document["release_id"] != public["release_id"]:
         message = (
-            f"{private_folder} is the private part of another release than {folder}: "
-            "their "
-            "release ids differ"
+            f"{private_folder} is the private part of another release than {folder}: their release "
+            "ids differ"
         )
         raise BadInput(
             message,

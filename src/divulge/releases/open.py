@@ -112,8 +112,7 @@ class OpenedRelease:
         )
         if document["kind"] == "anatomized":
             message = (
-                f"{folder} is an anatomized release: what it promises are levels of its "
-                "groups, "
+                f"{folder} is an anatomized release: what it promises are levels of its groups, "
                 "alpha, beta, gamma and delta"
             )
             raise BadInput(
@@ -188,9 +187,8 @@ class OpenedRelease:
         """Settings on which the numbers of the release depend, from the private manifest."""
         if not self.holds_mappings:
             message = (
-                f"{self.folder} holds later rows, and its private part does not say how "
-                "the "
-                "values of the original were distributed"
+                f"{self.folder} holds later rows, and its private part does not say how the values "
+                "of the original were distributed"
             )
             raise BadInput(message, hint="Open it without its private part, and give the original")
         return cast("dict[str, Any]", self.mine["after"]["settings"])

@@ -149,8 +149,7 @@ class Staging:
         old_private = self.replaceable(self.target, self.private_target)
         if old_private != self.private_target and _has_entries(self.private_target):
             message = (
-                f"{self.private_target} exists already, and belongs to another release "
-                "than "
+                f"{self.private_target} exists already, and belongs to another release than "
                 f"{self.target}"
             )
             raise BadInput(message, hint="Name another folder for the private part")
@@ -268,9 +267,8 @@ def _checked_targets(out: str | Path, private_dir: str | Path | None) -> tuple[P
         or private_target in target.parents
     ):
         message = (
-            f"{private_target} cannot be the private part of {target}: one folder would "
-            "be "
-            "inside the other"
+            f"{private_target} cannot be the private part of {target}: one folder would be inside "
+            "the other"
         )
         raise BadInput(
             message, hint="What is inside the release is shared with it: name a folder outside it"

@@ -154,8 +154,7 @@ def _expected_codes(domain: Domain, expected: Domain) -> Ints:
     unexpected = [label for label in domain.labels if as_text(label) not in code_of_text]
     if unexpected:
         message = (
-            f"the staged table has {len(unexpected)} values of {domain.name!r} that were not "
-            "to be "
+            f"the staged table has {len(unexpected)} values of {domain.name!r} that were not to be "
             "published"
         )
         raise Unverified(message, hint=_HINT)

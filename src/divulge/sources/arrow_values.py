@@ -98,8 +98,7 @@ def exact_types(
         if not candidates:
             raise BadInput(
                 f"the column {field.name!r} of {source} has the type {field.type} and numbers of "
-                "more than "
-                f"{_MOST_DIGITS} digits",
+                f"more than {_MOST_DIGITS} digits",
                 hint="Cast it to text",
             )
         types[field.name] = candidates[0]

@@ -42,9 +42,8 @@ from divulge.sources.table import ReadOptions, ReadSettings, Table, check_names,
 _BATCH_ROWS = 20_000
 _EXACT_IN_DOUBLE = 2**53
 _SQLITE_TABLES = (
-    "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT "
-    "GLOB 'sqlite_*' "
-    "ORDER BY name"
+    "SELECT name "
+    "FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT GLOB 'sqlite_*' ORDER BY name"
 )
 _QUERY_TABLE = "divulge_asked"
 _NATIVE_TYPES = "bool int2 int4 int8 float4 float8 text varchar date timestamp timestamptz".split()
@@ -210,9 +209,8 @@ def _columns_in_sqlite(
     cells = [engines.double_quoted(name) for name in names]
     checks = ", ".join(
         f"max(typeof({cell}) IN ('text', 'blob')), max(typeof({cell}) = 'real'), "
-        f"max(typeof({cell}) = 'integer'), "
-        f"max(typeof({cell}) = 'integer' AND {cell} NOT BETWEEN -{_EXACT_IN_DOUBLE} AND "
-        f"{_EXACT_IN_DOUBLE})"
+        f"max(typeof({cell}) = 'integer'), max(typeof({cell}) = 'integer' AND {cell} NOT BETWEEN "
+        f"-{_EXACT_IN_DOUBLE} AND {_EXACT_IN_DOUBLE})"
         for cell in cells
     )
     checks_row = connection.execute(f"SELECT {checks} FROM {relation}").fetchone()
@@ -465,8 +463,7 @@ def read_adbc(address: Address, options: ReadOptions, *, engine: DuckDBEngine) -
     except ImportError:
         hint = "Install adbc-driver-manager and the driver of the database"
         message = (
-            f"{address.scheme}:// addresses are read by ADBC, and adbc-driver-manager is "
-            "not "
+            f"{address.scheme}:// addresses are read by ADBC, and adbc-driver-manager is not "
             "installed"
         )
         raise MissingDependency(message, hint=hint) from None

@@ -366,8 +366,7 @@ def _shape(engine: Engine, cell: str, *, numbers: bool, dates: bool) -> str:
         """
         printed = engine.cast(engine.cast(number, "DOUBLE", attempt=True), "VARCHAR")
         sure = (
-            f"{engine.byte_length(cell)} <= {_MOST_BYTES} AND instr({cell}, 'e') + "
-            f"instr({cell}, "
+            f"{engine.byte_length(cell)} <= {_MOST_BYTES} AND instr({cell}, 'e') + instr({cell}, "
             "'E') = 0"
         )
         differs = f"{significant_digits(number)} IS DISTINCT FROM {significant_digits(printed)}"
@@ -398,16 +397,14 @@ def _shape(engine: Engine, cell: str, *, numbers: bool, dates: bool) -> str:
     # most cells are words.
     nothing = f"lower(trim({cell})) IN ({', '.join(map(engine.literal, _MISSING_WORDS))})"
     word = (
-        f"WHEN NOT {like('[-.,0-9].*')} THEN CASE WHEN {nothing} THEN {_NO_VALUE} ELSE "
-        f"{_OTHER} "
+        f"WHEN NOT {like('[-.,0-9].*')} THEN CASE WHEN {nothing} THEN {_NO_VALUE} ELSE {_OTHER} "
         "END "
     )
     number = (
-        f"WHEN {like(_SHORT_INTEGER)} THEN {_INTEGER} + {spaces} {word}"
-        f"WHEN {like(_FIXED_POINT)} THEN {_DECIMAL} + {fraction('.')} "
-        f"WHEN {like(_GROUPED)} THEN {_COMMA_OR_THOUSANDS} + {fraction(',')} "
-        f"WHEN {like(_FIXED_COMMA)} OR {like(_GROUPED_COMMA)} THEN {_COMMA} + {fraction(',')} "
-        f"WHEN {like('-?[1-9][0-9]{15,18}')} AND {valid('BIGINT')} THEN {_LONG} "
+        f"WHEN {like(_SHORT_INTEGER)} THEN {_INTEGER} + {spaces} {word}WHEN {like(_FIXED_POINT)} "
+        f"THEN {_DECIMAL} + {fraction('.')} WHEN {like(_GROUPED)} THEN {_COMMA_OR_THOUSANDS} "
+        f"+ {fraction(',')} WHEN {like(_FIXED_COMMA)} OR {like(_GROUPED_COMMA)} THEN {_COMMA} "
+        f"+ {fraction(',')} WHEN {like('-?[1-9][0-9]{15,18}')} AND {valid('BIGINT')} THEN {_LONG} "
         f"WHEN {like(_FLOATING_POINT)} AND {valid('DOUBLE')} THEN {_DECIMAL} + {inexact(cell)} "
     )
     date = (
@@ -547,8 +544,7 @@ def cell_types(
     ]
     if words:
         note = (
-            f"{listed(words)} would be numbers or dates but for words such as NaN, NA or "
-            "null: "
+            f"{listed(words)} would be numbers or dates but for words such as NaN, NA or null: "
             "read as text"
         )
         notes.append(f"{note}; leave such cells empty")
@@ -681,11 +677,10 @@ def read_delimited(files: Files, text: ReadOptions, *, source: str, engine: Duck
         group_paths = groups[dialect]
         every = engine.files(group_paths, known_as=display_names)
         return (
-            f"read_csv({every}, auto_detect = false, columns = {engine.struct(types)}, delim = "
-            f"{engine.literal(dialect.delimiter)}, "
-            f"header = {str(dialect.header).lower()}, skip = {dialect.skip}, quote = '\"', "
-            "escape = '\"', nullstr = '', "
-            f"new_line = {engine.literal(repr(dialect.line_end)[1:-1])}, compression = "
+            f"read_csv({every}, auto_detect = false, columns = {engine.struct(types)}, "
+            f"delim = {engine.literal(dialect.delimiter)}, header = {str(dialect.header).lower()}, "
+            f"skip = {dialect.skip}, quote = '\"', escape = '\"', nullstr "
+            f"= '', new_line = {engine.literal(repr(dialect.line_end)[1:-1])}, compression = "
             f"'{packing(group_paths)}', hive_partitioning = false)"
         )
 

@@ -144,9 +144,8 @@ class Bucket:
                     if str(folder) == self.key:
                         return form
                     message = (
-                        f"{self.address.display_name} lies in a table of {form}, whose files "
-                        "also hold "
-                        "rows that its log says are gone"
+                        f"{self.address.display_name} lies in a table of {form}, whose files also "
+                        "hold rows that its log says are gone"
                     )
                     raise BadInput(message, hint=f"Name the table itself: …/{folder}")
         return None

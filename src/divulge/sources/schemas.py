@@ -48,9 +48,8 @@ _MOST_DIGITS = 38
 _NULL = '"NULL"'
 _MAX_NAMES_SHOWN = 3
 SAME_COLUMNS = (
-    "Write all files with the same columns, or pass union_columns=True to read "
-    "missing columns "
-    "as nulls"
+    "Write all files with the same columns, or pass union_columns=True to read missing columns as "
+    "nulls"
 )
 
 

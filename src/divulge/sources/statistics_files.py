@@ -184,8 +184,7 @@ def _label_case(
     as_integer = f"TRY_CAST({cell} AS BIGINT)"
     is_number = not isinstance(next(iter(labels)), str)
     itself = (
-        f"CASE WHEN {as_integer} = {cell} THEN CAST({as_integer} AS VARCHAR) ELSE "
-        f"CAST({cell} AS "
+        f"CASE WHEN {as_integer} = {cell} THEN CAST({as_integer} AS VARCHAR) ELSE CAST({cell} AS "
         "VARCHAR) END"
     )
     return f"CASE {cell} {whens} ELSE {itself if is_number else cell} END"

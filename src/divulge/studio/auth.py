@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 _CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src "
-    "'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 HEADERS = {
     "Content-Security-Policy": _CONTENT_SECURITY_POLICY,
@@ -34,9 +33,8 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 _REJECTION_TEXT = (
-    "This is not your door: open the address that `divulge studio` printed. It is good "
-    "once; "
-    "start the studio again for another.\n"
+    "This is not your door: open the address that `divulge studio` printed. It is good once; start "
+    "the studio again for another.\n"
 )
 
 

@@ -23,11 +23,9 @@ from divulge.text import toml_text
 HIDDEN = "…"
 _SAFE_OPTIONS = frozenset(
     "policy out format report column qi quasi_identifiers sensitive identifier person household "
-    "weight plain leave_out "
-    "truth ledger database reference resolve trust budget alpha beta gamma delta method seed "
-    "records subsets attacks "
-    "knows control taxonomy delimiter decimal encoding sheet table as_of suppression "
-    "unique_share adversary release".split()
+    "weight plain leave_out truth ledger database reference resolve trust budget alpha beta gamma "
+    "delta method seed records subsets attacks knows control taxonomy delimiter decimal encoding "
+    "sheet table as_of suppression unique_share adversary release".split()
 )
 """Options and arguments whose values are columns, files, settings or bounds, never data values."""
 _SECTIONS = ("adversary", "roles", "promises", "identity", "attributes", "protect")

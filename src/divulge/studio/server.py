@@ -54,9 +54,8 @@ _SCRIPTS = ("page.js", "studio.js")
 _STYLES = ("parts.css", "page.css", "studio.css")
 _REPORTS = ("report.html", "public-report.html")
 _REPORT_POLICY = (
-    "sandbox allow-scripts allow-popups; default-src 'none'; script-src "
-    "'unsafe-inline'; "
-    "style-src 'unsafe-inline'; img-src data:"
+    "sandbox allow-scripts allow-popups; default-src 'none'; script-src 'unsafe-inline'; style-src "
+    "'unsafe-inline'; img-src data:"
 )
 """Content security policy of reports.
 

@@ -337,9 +337,8 @@ def _groups_view(worker: Worker, release: Any) -> Iterator[Html]:
     )
     yield html.joined((summary.group_tiles(release),))
     lead = (
-        "Every value stays as it is. A row of one table belongs to a row of another only by "
-        "their group, so who has "
-        "which is not told."
+        "Every value stays as it is. A row of one table belongs to a row of another only by their "
+        "group, so who has which is not told."
     )
     if not worker.state.hidden:
         tables = [_first_rows(frame) for frame in release.tables().values()]
@@ -399,8 +398,7 @@ def _query_card(worker: Worker, release: Any) -> Html:
             html.table(("asked", "estimate", "certainly from", "to", "left out, not counted"), rows)
         )
     lead = (
-        "Whoever gets a release can count in it. What is certain holds in every table that "
-        "could "
+        "Whoever gets a release can count in it. What is certain holds in every table that could "
         "have led to it."
     )
     return card("Ask both", *parts, lead=lead)
@@ -472,14 +470,12 @@ def _comparison_card(worker: Worker) -> Html:
     )
     beta = anatomize_arguments(worker)["beta"]
     lead_text = (
-        f" make up more than {beta}. All are asked the same 1,000 counts; the "
-        "last column is how "
+        f" make up more than {beta}. All are asked the same 1,000 counts; the last column is how "
         "far off the middle "
     )
     lead_text += (
-        "one is. An anatomized release shows every combination of a table, so that anybody can "
-        "see who is in it if one "
-        "is rare."
+        "one is. An anatomized release shows every combination of a table, so that anybody can see "
+        "who is in it if one is rare."
     )
     opening_text = "Four releases at the same bound: in no group and no class does a value of "
     lead = html.joined((opening_text, html.value(about), lead_text))

@@ -435,9 +435,8 @@ def _attack_view(worker: Worker, result: Any) -> Iterator[Html]:
 def _composition_view(result: Any) -> Iterator[Html]:
     if result is None:
         lead_text = (
-            "Whoever holds two releases of the same people can put them together. Name what is "
-            "out already at the "
-            "side, or its ledger."
+            "Whoever holds two releases of the same people can put them together. Name what is out "
+            "already at the side, or its ledger."
         )
         yield card("Together with what is out already", el("p", lead_text, class_="lead"))
         return

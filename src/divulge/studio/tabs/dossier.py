@@ -206,9 +206,8 @@ def _controls(worker: Worker) -> Iterator[Html]:
     yield button("again", "Other records")
     yield el("h2", "The adversary")
     help_text = (
-        "two records are one person's if all labels of a part agree: "
-        "name+card,name+phone; "
-        "empty: nothing is linked"
+        "two records are one person's if all labels of a part agree: name+card,name+phone; empty: "
+        "nothing is linked"
     )
     yield _text_field("rule", "links records by", rule, help_text)
     if rule:

@@ -428,8 +428,7 @@ def _row_editor(hierarchy: Any) -> Html:
     rows = _label_rows(hierarchy)
     if len(rows) > _LARGEST_ROW_EDITOR:
         sentence = (
-            f"{len(rows):,} values are too many to go through; write a file of them and "
-            "drop it "
+            f"{len(rows):,} values are too many to go through; write a file of them and drop it "
             "here."
         )
         return card("Value by value", el("p", sentence, class_="lead"))
@@ -450,9 +449,8 @@ def _row_editor(hierarchy: Any) -> Html:
     ]
     table_html = html.rows_of_parts(head, parts, caption="Each value and its labels")
     lead = (
-        "Values with the same label on a level are published as one. A label that others "
-        "have "
-        "goes on as theirs does."
+        "Values with the same label on a level are published as one. A label that others have goes "
+        "on as theirs does."
     )
     return card(
         "Value by value",

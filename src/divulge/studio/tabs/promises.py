@@ -352,8 +352,7 @@ def show(worker: Worker, changed: bool) -> None:  # noqa: FBT001 - as in every t
         worker.put_part("lattice", _lattice_card(worker, release))
     elif by_levels:
         sentence = (
-            f"There are {release.plan.lattice:,} combinations of levels; to look at each "
-            "of them "
+            f"There are {release.plan.lattice:,} combinations of levels; to look at each of them "
             "takes a while."
         )
         worker.put_part(
@@ -484,13 +483,11 @@ def _show_front(worker: Worker, release: Any) -> None:
         "details", el("summary", "the points of the line, to choose one"), html.table(head, rows)
     )
     lead = (
-        "Each mark is one choice of levels that keeps all other promises; the line joins "
-        "those "
+        "Each mark is one choice of levels that keeps all other promises; the line joins those "
         "that no other beats in both. "
     )
     lead += (
-        "The ring is what would be published, the dashed line what is promised. Click a "
-        "point of "
+        "The ring is what would be published, the dashed line what is promised. Click a point of "
         "the line to promise it."
     )
     drawing = el(

@@ -306,8 +306,7 @@ def _classes_card(worker: Worker, measured: Any, verdict: Any) -> Html:
         "details", el("summary", f"the {len(rows)} classes that tell most"), html.table(head, rows)
     )
     lead = (
-        "A class is everybody who looks alike to her. Click one to see what she learns about "
-        "the "
+        "A class is everybody who looks alike to her. Click one to see what she learns about the "
         "people in it."
     )
     return card("Who is at risk", chart_html, class_list, lead=lead)

@@ -269,8 +269,7 @@ def show(worker: Worker, changed: bool) -> None:  # noqa: FBT001 - as in every t
     worker.put_part("controls", *_controls(worker))
     heading = el("h1", "Who knows what?")
     sentence = (
-        "A column that others may know finds a person; a sensitive one is what they "
-        "would learn. "
+        "A column that others may know finds a person; a sensitive one is what they would learn. "
         "Say which is which."
     )
     if table.reading.notes:
@@ -326,8 +325,7 @@ def _show_opening(worker: Worker) -> None:
         class_="row",
     )
     format_list = (
-        "CSV, JSON lines, Parquet, Arrow, Excel, SPSS, Stata, SQLite, DuckDB, an ARX "
-        "project, a "
+        "CSV, JSON lines, Parquet, Arrow, Excel, SPSS, Stata, SQLite, DuckDB, an ARX project, a "
         "folder of files, "
     )
     format_list += "a lakehouse, or an address: postgresql://, https://, s3://."
@@ -490,8 +488,7 @@ def _columns_card(worker: Worker) -> Html:
     else:
         notes = None
     lead = (
-        "How much a column alone tells who somebody is: the share of the bits that name a "
-        "person "
+        "How much a column alone tells who somebody is: the share of the bits that name a person "
         "(discrimination rate)."
     )
     return card("Columns", el("div", table_html, class_="scroll", tabindex="0"), notes, lead=lead)
