@@ -139,6 +139,28 @@ def test_masks_and_sets_stand_for_the_codes_that_are_counted(
         assert has_common_value is bool(first[1] & second[1])
 
 
+@given(
+    st.text("123", min_size=1, max_size=3),
+    st.integers(100, 9000),
+    st.integers(1, 900),
+    st.booleans(),
+)
+def test_masks_and_intervals_overlap_as_the_codes_that_are_counted(
+    prefix: str,
+    low: int,
+    width: int,
+    closed: bool,  # noqa: FBT001
+) -> None:
+    """A mask of trailing asterisks stands for the codes of any length that begin as it does."""
+    mask = parse_label(f"{prefix}**")
+    high = low + width
+    interval = parse_label(f"[{low}, {high}{']' if closed else ')'}")
+    tenths = range(10 * low, 10 * high + closed)
+    expected = any(str(tenth / 10).startswith(prefix) for tenth in tenths)
+    assert mask.overlaps(interval) is expected
+    assert interval.overlaps(mask) is expected
+
+
 @given(st.data())
 def test_labels_that_share_a_value_in_any_domain_overlap(data: st.DataObject) -> None:
     """Masks of any length, values with commas, words, sets with and without blanks."""
@@ -211,7 +233,16 @@ def test_a_null_may_be_a_suppressed_cell(other: str) -> None:
         ("02**", "2", None),
         ("021*", "02", False),
         ("03***", "04*", False),
-        ("3*", "[40, 50)", None),
+        ("3*", "[40, 50)", False),
+        ("3*", "[20, 35)", None),
+        ("3*", "{12, 40-49}", False),
+        ("03***", "[3000, 4000)", None),
+        ("03***", "[40, 50)", False),
+        ("*3", "[40, 50)", None),
+        ("0*", "[40, 50)", None),
+        ("7*", "<5", None),
+        ("7*", "[0, 5)", None),
+        ("1.5*", "[3, 4)", None),
         ("2020-2024", "2024-02", None),
     ],
 )

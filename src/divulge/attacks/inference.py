@@ -8,7 +8,6 @@ is used only to score the guesses after all have been made.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -16,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from divulge import adversary, arrays, queries
+from divulge import adversary, arrays, queries, releases
 from divulge.arrays import Bools, Floats, Ints
 from divulge.attacks.context import AttackContext, People
 from divulge.attacks.linkage import at_risk, right_rows
@@ -114,7 +113,6 @@ def _encode_texts(about: str, texts: Sequence[queries.Text], kind: Kind) -> Enco
 
 # --- inference ------------------------------------------------------------------------------------
 _CERTAIN = 1 - 1e-12
-_SUPPRESSED = re.compile(r"\*+")
 
 
 @dataclass(frozen=True, eq=False)
@@ -637,7 +635,7 @@ class _TrueValues:
         numbers = about in people.numbers and context.release.column(about).kind == "number"
         label_fits = queries.fits(labels, true_texts, plain=true_texts, numbers=numbers)
         is_specific = np.array(
-            [not (label and _SUPPRESSED.fullmatch(label)) for label in labels], dtype=bool
+            [releases.parse_label(label).kind != "anything" for label in labels], dtype=bool
         )
         read = np.array([label not in set(label_fits.unread) for label in labels], dtype=bool)
         if len(label_fits.label):

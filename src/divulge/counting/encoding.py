@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Encoding of columns: distinct values, and the position of each row's value among them.
 
-`encode` is the only function that turns values into codes. Its values are in ascending order or
+This is the only module that turns values into codes. The values are in ascending order or
 in the order of their appearance. A null is a value, and so is a NaN.
 """
 
@@ -167,6 +167,13 @@ def _encode_dictionary(
     # The dictionary may hold a value twice.
     values = encode(used.domain.values, name=name, kind=kind)
     return EncodedColumn(values.domain, values.int64_codes[used.codes], is_sorted=True)
+
+
+def dictionary_array(column: pa.ChunkedArray) -> pa.DictionaryArray:
+    """Return a column as one dictionary-encoded array, whose nulls are not in the dictionary."""
+    if pa.types.is_dictionary(column.type):
+        return column.unify_dictionaries().combine_chunks()
+    return column.combine_chunks().dictionary_encode()
 
 
 def adopt_dictionary(array: pa.DictionaryArray, *, name: str, kind: Kind) -> EncodedColumn:

@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 from divulge import arrays
 from divulge.arrays import Codes, Ints
 from divulge.counting.contingency import Domain
-from divulge.counting.encoding import EncodedColumn, adopt_dictionary
+from divulge.counting.encoding import EncodedColumn, adopt_dictionary, dictionary_array
 from divulge.sources import Column, Table
 
 _TYPES = {
@@ -226,7 +226,9 @@ def _encode_column(cells: pa.ChunkedArray, column: Column) -> EncodedColumn:
     """Encode a column by the values that it may have."""
     if pa.types.is_integer(cells.type) and (dense := _encode_range(cells, column)) is not None:
         return dense
-    coded = _dictionary_array(cells)
+    coded = dictionary_array(cells)
+    if len(coded.dictionary) > _MOST_VALUES:
+        raise _TooManyValues
     coded.dictionary.validate(full=True)  # Arrow accepts any bytes as text
     return adopt_dictionary(coded, name=column.name, kind=column.kind)
 
@@ -252,18 +254,6 @@ def _encode_range(cells: pa.ChunkedArray, column: Column) -> EncodedColumn | Non
         places[integers.is_null().to_numpy(zero_copy_only=False)] = len(values)
         values = pa.concat_arrays([values, pa.nulls(1, values.type)])
     return EncodedColumn(Domain(column.name, values, column.kind), places, is_sorted=True)
-
-
-def _dictionary_array(column: pa.ChunkedArray) -> pa.DictionaryArray:
-    """Return a column as one dictionary-encoded array."""
-    numbered = pa.types.is_dictionary(column.type)
-    if numbered:
-        coded = column.unify_dictionaries().combine_chunks()
-    else:
-        coded = column.combine_chunks().dictionary_encode()
-    if len(coded.dictionary) > _MOST_VALUES:
-        raise _TooManyValues
-    return coded
 
 
 def _count_distinct_rows(

@@ -44,8 +44,11 @@ _MONTH = re.compile(r"([0-9]{4})-([0-9]{2})")
 _QUARTER = re.compile(r"([0-9]{4})-Q([1-4])")
 _DECADE = re.compile(r"([0-9]{3})0s")
 _LISTED_VALUES = re.compile(r"\{(.*)\}", re.DOTALL)
+_DIGITS = re.compile(r"[0-9]+")
 _NULL_WORD = "null"
 _DATE_LENGTH = len("2024-02-29")
+_MAX_PLAIN_NUMBER = 10**15
+"""Largest number that programs write without an exponent."""
 
 
 class Days(NamedTuple):
@@ -165,15 +168,15 @@ class LabelMeaning:
         return None
 
     def _masks_have_common_value(self, other: LabelMeaning) -> bool | None:
-        """Compare a mask with a mask, a value or a range of days.
+        """Compare a mask with a mask, a value, an interval or a range of days.
 
         Masks of other lengths than a value may stand for its beginning, and codes may have lost
         leading zeros. So texts of different length are compared only by their beginnings.
         """
-        if "interval" in (self.kind, other.kind):
-            return None
-        if self.kind == "dates":
+        if self.kind in ("interval", "dates"):
             return other._masks_have_common_value(self)
+        if other.interval is not None:
+            return self._mask_has_number_in(other.interval)
         mask = str(self.label)
         if other.days is not None and other.kind == "dates":
             prefix = mask.split("*", maxsplit=1)[0][: len(other.days.first)]
@@ -193,6 +196,25 @@ class LabelMeaning:
             if meaning.kind == "exact" and not prefix.startswith(mask_prefix):
                 return False
         return None
+
+    def _mask_has_number_in(self, interval: Interval) -> bool | None:
+        """Report whether a number in the interval may begin as the mask does.
+
+        Numbers that begin with 47 are in [47, 48), [470, 480), [4700, 4800) and so on. Tiny and
+        huge numbers may be written with an exponent, so they may begin with any digits.
+        """
+        prefix = str(self.label).split("*", maxsplit=1)[0].lstrip("0")
+        if _DIGITS.fullmatch(prefix) is None or interval.low is None or interval.low < 1:
+            return None
+        low = Fraction(prefix)
+        if interval.high is None or interval.high > _MAX_PLAIN_NUMBER:
+            return None
+        while low <= interval.high:
+            high = low * (int(prefix) + 1) / int(prefix)
+            if interval.overlaps(Interval(low, high)):
+                return None
+            low *= 10
+        return False
 
     def _set_has_common_value(self, other: LabelMeaning) -> bool | None:
         """Compare a set with a label; a value with commas is in a set with all its pieces."""
