@@ -40,6 +40,7 @@ ORDER = (
     "text",
     "validation",
     "arrays",
+    "options",
     "results",
     "private_folder",
     "hierarchies",

@@ -17,10 +17,11 @@ import pytest
 
 import divulge as dv
 from divulge.anatomization import InfeasibleModel
-from divulge.api.anatomize import Method, anatomize
+from divulge.api.anatomize import anatomize
 from divulge.api.anatomized import AnatomizedRelease
 from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput, DivulgeError
+from divulge.options import AnatomizationMethod
 from divulge.releases import Unverified
 from tests.anatomization.literature import COLUMNS, PEOPLE, RECORDS
 from tests.releases.folders import names
@@ -176,7 +177,7 @@ def test_contradictory_requests_are_errors(source: Path, more: dict[str, Any], t
     ],
 )
 def test_every_method_is_published_and_checked(
-    source: Path, tmp_path: Path, method: Method, more: dict[str, Any], tables: int
+    source: Path, tmp_path: Path, method: AnatomizationMethod, more: dict[str, Any], tables: int
 ) -> None:
     bounds: dict[str, Any] = {} if method == "permutation" else {"beta": "1/2"}
     release = anatomize(

@@ -13,12 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import divulge as dv
-from divulge.api import anatomize as api_anatomize
-from divulge.api import generalize as api_generalize
 from divulge.api.perturbed import surprise_allowed
 from divulge.cli import anatomize as cli_anatomize
 from divulge.cli import generalize as cli_generalize
 from divulge.metrics import METRICS
+from divulge.options import GENERALIZATION_METHODS, AnatomizationMethod, GeneralizationMethod
 from tests.helpers import run_cli
 
 
@@ -288,8 +287,8 @@ def test_profile_takes_only_names_of_people_for_identifiers(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("offered", "known"),
     [
-        (get_type_hints(cli_anatomize.MethodOptions)["method"], api_anatomize.Method),
-        (get_args(get_type_hints(cli_generalize.generalize)["method"])[0], api_generalize.Method),
+        (get_type_hints(cli_anatomize.MethodOptions)["method"], AnatomizationMethod),
+        (get_args(get_type_hints(cli_generalize.generalize)["method"])[0], GeneralizationMethod),
     ],
     ids=["anatomize", "generalize"],
 )
@@ -298,5 +297,5 @@ def test_a_command_offers_the_methods_of_the_library(offered: object, known: obj
 
 
 def test_a_policy_file_accepts_every_generalization_method() -> None:
-    ways = get_args(api_generalize.Method)
+    ways = GENERALIZATION_METHODS
     assert [dv.Policy.of({"method": name}).method for name in ways] == [*ways]

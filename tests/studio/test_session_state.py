@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 import divulge as dv
 from divulge import metrics
 from divulge.errors import BadInput
+from divulge.options import ROLES
 from divulge.policy import Policy, Promise
 from divulge.sources import known_options
-from divulge.studio.session_state import ROLES, SessionState
+from divulge.studio.session_state import SessionState
 from divulge.studio.tabs.promises import _find_metric
 from divulge.studio.tabs.table import _READING_FIELDS, _set_reading_option
 from divulge.studio.worker import Worker

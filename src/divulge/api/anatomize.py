@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from divulge import anatomization, engines, releases
 from divulge import ledger as ledgers
@@ -20,11 +20,11 @@ from divulge.api.anatomized import AnatomizedRelease, refuse_in_chunks
 from divulge.api.prior_releases import add_prior_releases, adversary_with_ledger
 from divulge.counting import Nulls
 from divulge.errors import BadInput, nearest
+from divulge.options import AnatomizationMethod
 from divulge.policy import guard
 from divulge.sources import Names, Roles, Table, read, resolve_roles
 from divulge.validation import checked
 
-Method = Literal["slppa", "anatomy", "slicing", "asn", "permutation"]
 Tables = int | Sequence[Sequence[str]]
 _METHODS: Mapping[str, tuple[str, str]] = {
     "slppa": (
@@ -53,7 +53,7 @@ def anatomize(
     gamma: anatomization.Share | None = None,
     delta: anatomization.Share | None = None,
     tables: Tables | None = None,
-    method: Method = "slppa",
+    method: AnatomizationMethod = "slppa",
     linkage: anatomization.Linkage | None = None,
     association: anatomization.Association | None = None,
     max_table_size: int | None = None,

@@ -35,6 +35,7 @@ from divulge.hierarchies import (
     load_hierarchies,
 )
 from divulge.metrics import Measurement
+from divulge.options import DEFAULT_METHOD, GeneralizationMethod
 from divulge.policy import Policy, Promise, Protection, choose, guard, judge
 from divulge.results import Result
 from divulge.sources import Names, Roles, Table, own_table, read, resolve_roles
@@ -203,14 +204,6 @@ def _cut_rule(
 
 
 # --- generalize -----------------------------------------------------------------------------------
-Method = Literal["full-domain", "columns", "mondrian", "relaxed-mondrian"]
-"""Generalization methods.
-
-- full-domain: one generalization level for each column.
-- columns: each column is published unchanged or fully suppressed.
-- mondrian: boxes that never overlap.
-- relaxed-mondrian: boxes that may share values at a cut.
-"""
 Hierarchies = Mapping[str, Spec] | str | Path
 
 
@@ -229,7 +222,7 @@ def generalize(
     hierarchies: Hierarchies | None = None,
     suppression: float | None = None,
     objective: generalization.ObjectiveName | generalization.UserFunction = "loss",
-    method: Method | None = None,
+    method: GeneralizationMethod | None = None,
     time_limit: float | None = None,
     all_optima: bool = False,
     keep_nodes: bool = False,
@@ -372,13 +365,15 @@ class Groundwork:
         return guard.repeated(self.source, self.roles)
 
     @cached_property
-    def levels(self) -> Callable[[Method], tuple[dict[str, Hierarchy], dict[str, Suggestion]]]:
+    def levels(
+        self,
+    ) -> Callable[[GeneralizationMethod], tuple[dict[str, Hierarchy], dict[str, Suggestion]]]:
         """Hierarchies of a method, and those of them that were suggested for the values."""
         original, _ = self.measured_original
         return cache(partial(_method_hierarchies, original, self.hierarchies, self.policy))
 
     @cached_property
-    def rollup(self) -> Callable[[Method], generalization.Rollup]:
+    def rollup(self) -> Callable[[GeneralizationMethod], generalization.Rollup]:
         """Counts under the levels of a method, with the cached results of searches."""
         # The cached function does not refer to self, which holds it; a cycle would delay freeing
         # the table.
@@ -398,7 +393,7 @@ class Groundwork:
         self,
         policy: Policy,
         *,
-        method: Method | None = None,
+        method: GeneralizationMethod | None = None,
         announce: Callable[[Mapping[str, Suggestion]], None] | None = None,
         **options: Any,
     ) -> releases.GeneralizedRelease:
@@ -412,7 +407,7 @@ class Groundwork:
             )
         original, before = self.measured_original
         protected = choose(policy.protections, original.people, before.beliefs)
-        chosen_method = cast("Method", method or policy.method or "full-domain")
+        chosen_method = cast("GeneralizationMethod", method or policy.method or DEFAULT_METHOD)
         levels, suggestions = self.levels(chosen_method)
         if suggestions and announce is not None:
             announce(suggestions)
@@ -457,7 +452,7 @@ class Groundwork:
             expected=releases.Fingerprint.of(self.engine, f"({original.recoded(plan.recoding)})"),
         )
 
-    def _search(self, policy: Policy, method: Method, **options: Any) -> Plan:
+    def _search(self, policy: Policy, method: GeneralizationMethod, **options: Any) -> Plan:
         original, before = self.measured_original
         contingency = original.people
         search_options: dict[str, Any] = {
@@ -665,7 +660,10 @@ def choose_hierarchies(
 
 
 def _method_hierarchies(
-    original: releases.Original, hierarchies: Hierarchies | None, policy: Policy, method: Method
+    original: releases.Original,
+    hierarchies: Hierarchies | None,
+    policy: Policy,
+    method: GeneralizationMethod,
 ) -> tuple[dict[str, Hierarchy], dict[str, Suggestion]]:
     """Hierarchies of a method."""
     contingency = original.people

@@ -10,19 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from divulge import counting, engines, metrics
 from divulge.errors import BadInput, nearest
 from divulge.metrics import Identity
+from divulge.options import ColumnRole
 from divulge.policy import guard, recognition
 from divulge.results import Result
 from divulge.sources import Column, read
 from divulge.validation import checked
-
-Role = Literal[
-    "identifier", "person", "quasi_identifier", "sensitive", "weight", "leave_out", "plain"
-]
 
 
 @dataclass(frozen=True)
@@ -37,7 +34,7 @@ class ColumnProfile:
     discrimination_rate: float
     itpr: float
     uniques: int
-    role: Role
+    role: ColumnRole
     reason: str
     looks_like: str | None = None
     """Kind of the values, if it is recognized."""
@@ -161,7 +158,7 @@ def suggest_role(
     rate: float,
     column_facts: guard.Facts,
     look: recognition.Look | None = None,
-) -> tuple[Role, str]:
+) -> tuple[ColumnRole, str]:
     """Suggest the role of a column, with the reason.
 
     A column that the guard would reject is an identifier, or the person column if its values

@@ -19,6 +19,7 @@ from divulge import anatomization, queries
 from divulge.api import anatomize as api_anatomize
 from divulge.api import generalize as api_generalize
 from divulge.errors import Infeasible
+from divulge.options import GeneralizationMethod
 from divulge.policy import Policy, guard
 from divulge.sources import Names, read
 from divulge.validation import checked
@@ -112,7 +113,7 @@ def side_by_side(
             release.recq(workload),
         )
 
-    def generalized_side(name: str, *, method: api_generalize.Method) -> Side:
+    def generalized_side(name: str, *, method: GeneralizationMethod) -> Side:
         names = list(roles.quasi_identifiers)
         # Mondrian splits only if every part satisfies the bound, and suppresses no records.
         policy = Policy(

@@ -41,6 +41,7 @@ from divulge.cli.options import (
 )
 from divulge.cli.program import options_of, refuse_idle
 from divulge.cli.progress import progress_bar
+from divulge.options import AnatomizationMethod, ReleaseFormat
 
 app = new_app()
 _QUICKLY_EXPLAINED = 100_000
@@ -77,7 +78,7 @@ class MethodOptions:
 
     panel: ClassVar[str] = "Search"
     method: Annotated[
-        Literal["slppa", "anatomy", "slicing", "asn", "permutation"],
+        AnatomizationMethod,
         Option(
             help="All four bounds, or a method to compare with; anatomy and slicing take their l "
             "from beta."
@@ -170,7 +171,7 @@ def anatomize(
         ),
     ] = None,
     format_: Annotated[
-        Literal["csv", "parquet", "arrow"] | None,
+        ReleaseFormat | None,
         Option(
             "--format",
             help="How the tables are written; as the table came, if that is one of these, else "

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 from typer import Option
@@ -32,11 +32,12 @@ from divulge.cli.inputs import (
 )
 from divulge.cli.options import ChartOption, Makers, Pictures, ReportOption, write_report
 from divulge.cli.progress import progress_bar
+from divulge.options import GeneralizationMethod, ReleaseFormat
 from divulge.policy import Promise
 
 app = options.new_app()
 FormatOption = Annotated[
-    Literal["csv", "parquet", "arrow"] | None,
+    ReleaseFormat | None,
     Option("--format", help="As it came, else Parquet. Spark writes no Arrow."),
 ]
 SeedOption = Annotated[
@@ -98,7 +99,7 @@ def generalize(
         ),
     ] = "loss",
     method: Annotated[
-        Literal["full-domain", "columns", "mondrian", "relaxed-mondrian"] | None,
+        GeneralizationMethod | None,
         Option(
             metavar="NAME",
             help="columns, mondrian, relaxed-mondrian; else the policy's, or full-domain.",

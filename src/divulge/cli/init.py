@@ -19,23 +19,11 @@ from divulge import metrics, results
 from divulge.cli import options
 from divulge.cli.inputs import POLICY_FILE, TableOptions
 from divulge.errors import BadInput
+from divulge.options import ROLE_OF_COLUMN, ROLES, SINGLE_ROLES
 from divulge.policy import Policy, guard
 from divulge.text import parse_toml, toml_value
 
 app = options.new_app()
-_ROLES = {
-    "quasi_identifiers": "What somebody may know of a person; together they make the classes.",
-    "sensitive": "What must not be learnt of a person.",
-    "identifier": "Names people: never published, and breaks a check if it is there.",
-    "leave_out": "Not published. To keep a column, move it to quasi_identifiers if others may "
-    "know it, otherwise to plain.",
-    "plain": "May be published as it is.",
-    "person": "Whose row it is: people are counted, not rows.",
-    "weight": "How many people of the population a row stands for.",
-}
-_ONE_ONLY = ("person", "weight")
-_LISTED = {"quasi_identifier": "quasi_identifiers"}
-"""Roles of a profile whose policy key has another name."""
 
 
 @app.command()
@@ -97,7 +85,7 @@ def init(
     options.show(
         f"Written: {out}. Every role is a suggestion, with its reason beside it: read it before "
         "you rely on it.",
-        *(f"  {role}: {', '.join(roles[role])}" for role in _ROLES if role in roles),
+        *(f"  {role}: {', '.join(roles[role])}" for role in ROLES if role in roles),
         f"Next: divulge check {table.source}{_policy_option(out)}; divulge generalize "
         f"{table.source}{_policy_option(out)} --out release/",
     )
@@ -117,8 +105,8 @@ def _roles(profile: Any) -> dict[str, dict[str, str]]:
     """
     columns_by_role: dict[str, dict[str, str]] = {}
     for item in profile:
-        role = _LISTED.get(item.role, item.role)
-        if role in _ONE_ONLY and role in columns_by_role:
+        role = ROLE_OF_COLUMN[item.role]
+        if role in SINGLE_ROLES and role in columns_by_role:
             if role == "person":
                 role = "identifier"
             else:
@@ -142,11 +130,11 @@ def _lines(profile: Any, roles: dict[str, dict[str, str]]) -> Iterator[str]:
         "# `divulge check` holds a table against it, `divulge generalize` publishes one that "
         "keeps it."
     )
-    for role, comment in _ROLES.items():
+    for role, row in ROLES.items():
         columns = roles.get(role, {})
         if columns:
-            yield from ("", f"# {comment}")
-        if role in _ONE_ONLY:
+            yield from ("", f"# {row.comment}")
+        if role in SINGLE_ROLES:
             yield from (
                 f"{role} = {toml_value(name)}  # {_comment(why)}" for name, why in columns.items()
             )

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from divulge.options import RELEASE_FORMATS
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -175,7 +177,7 @@ class DuckDBDialect(ReadsBySQL):
     name = "duckdb"
     packages: tuple[str, ...] = ("duckdb", "numpy", "pyarrow")
     storage = "disk"
-    formats: tuple[str, ...] = ("csv", "parquet", "arrow")
+    formats: tuple[str, ...] = RELEASE_FORMATS
     search_limit: int | None = None
 
     def quote(self, name: str) -> str:

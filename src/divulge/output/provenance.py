@@ -19,23 +19,13 @@ from divulge.api import compare as comparing
 from divulge.api.anatomized import AnatomizedRelease
 from divulge.api.check import ReleaseCheck
 from divulge.api.report import Report
+from divulge.options import DEFAULT_METHOD, ROLES, flag_of
 from divulge.output import html, summary
 from divulge.output.formatting import settings_sentence
 from divulge.output.html import Html, el
 from divulge.policy import Promise
 from divulge.text import as_names, toml_text
 from divulge.version import __version__
-
-ROLE_OPTIONS = {
-    "quasi_identifiers": "--qi",
-    "sensitive": "--sensitive",
-    "identifier": "--identifier",
-    "leave_out": "--leave-out",
-    "plain": "--plain",
-    "person": "--person",
-    "weight": "--weight",
-}
-
 
 UTILITY_HINT = (
     "How much of the data is left, --original TABLE tells. So it does what attacks achieve."
@@ -84,7 +74,7 @@ def settings_section(report: Report) -> Html:
         entries["size"] = (
             f"{measured.rows:,} rows, {measured.people:,} people, {measured.class_count:,} classes"
         )
-    for role in ROLE_OPTIONS:
+    for role in ROLES:
         names = settings.get(role) or (document or {}).get("roles", {}).get(role)
         if names:
             entries[role.replace("_", " ")] = summary.listed(as_names(names))
@@ -168,10 +158,10 @@ def _roles(report: Report) -> dict[str, list[str]]:
     settings: Any = report.settings
     if isinstance(report.found, releases.GeneralizedRelease):
         column_roles = report.found.original.roles
-        settings = {role: getattr(column_roles, role) for role in ROLE_OPTIONS}
+        settings = {role: getattr(column_roles, role) for role in ROLES}
     elif isinstance(report.found, AnatomizedRelease):
-        settings = {role: getattr(report.found.roles, role, ()) for role in ROLE_OPTIONS}
-    role_columns = {role: settings.get(role) for role in ROLE_OPTIONS}
+        settings = {role: getattr(report.found.roles, role, ()) for role in ROLES}
+    role_columns = {role: settings.get(role) for role in ROLES}
     return {role: list(as_names(names)) for role, names in role_columns.items() if names}
 
 
@@ -181,9 +171,7 @@ def _command_text(report: Report) -> str:
     if isinstance(report.found, attacks.AttackResult):
         return _command_of_attack(report.found)
     flags = [
-        word
-        for role, names in _roles(report).items()
-        for word in (ROLE_OPTIONS[role], ",".join(names))
+        word for role, names in _roles(report).items() for word in (flag_of(role), ",".join(names))
     ]
     options = [
         *report.made_from.options,
@@ -225,7 +213,7 @@ def _command_text(report: Report) -> str:
 def _needs_method(report: Report) -> bool:
     """Return whether a repeated command must name the method."""
     result = report.found
-    default_method = report.made_from.file.method or "full-domain"
+    default_method = report.made_from.file.method or DEFAULT_METHOD
     return (
         isinstance(result, releases.GeneralizedRelease)
         and result.plan.request_name != default_method
@@ -445,9 +433,7 @@ def _command_of_comparison(
 ) -> str:
     """Return the command with all tables, or with one table and its policies."""
     settings = comparison.settings
-    flags = [
-        word for role, names in roles.items() for word in (ROLE_OPTIONS[role], ",".join(names))
-    ]
+    flags = [word for role, names in roles.items() for word in (flag_of(role), ",".join(names))]
     flags += [word for name in settings["policies"] for word in ("--policy", name)]
     if settings["original"] in (None, comparison.reference.source):
         options = []
@@ -520,10 +506,7 @@ def _command_of_attack(result: attacks.AttackResult) -> str:
     ]
     repeated_options += [word for text in result.settings["policy"] for word in ("--promise", text)]
     flags = [
-        (
-            ROLE_OPTIONS.get(name, f"--{name}"),
-            ",".join(value) if isinstance(value, list) else str(value),
-        )
+        (flag_of(name, "attack"), ",".join(value) if isinstance(value, list) else str(value))
         for name, value in arguments.items()
     ]
     words = [word for flag in flags for word in flag]
@@ -692,7 +675,7 @@ def policy_text(report: Report) -> str:
         return ""
     roles = {
         role: report.settings.get(role) or (report.release or {}).get("roles", {}).get(role)
-        for role in ROLE_OPTIONS
+        for role in ROLES
     }
     return toml_text(
         {role: names for role, names in roles.items() if names} | {"promises": requirements}

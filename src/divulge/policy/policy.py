@@ -40,20 +40,17 @@ from typing import Any, TypeAlias
 from divulge import metrics
 from divulge.adversary import Adversary, adversary_in_force
 from divulge.errors import BadInput, nearest
+from divulge.options import GENERALIZATION_METHODS, LIST_ROLES, ROLES
 from divulge.policy.protection import Protection, protections_of
 from divulge.policy.requirement import Promise
 from divulge.policy.uniqueness import checked_unique_share
 from divulge.text import parse_toml
 from divulge.validation import checked
 
-_LIST_ROLES = ("quasi_identifiers", "sensitive", "identifier", "leave_out", "plain")
-_SINGLE_ROLES = ("person", "weight")
-_ROLES = (*_LIST_ROLES, *_SINGLE_ROLES)
 _TABLE_KEYS = ("roles", "adversary", "hierarchies", "protect")
 _SHARE_KEYS = ("suppression", "unique_share")
 _PERSON_PUBLISHED = "person_published"
 _METHOD_KEY = "method"
-_METHODS = ("full-domain", "columns", "mondrian", "relaxed-mondrian")
 _METRIC_NAMES = frozenset(metric.name for metric in metrics.METRICS)
 
 
@@ -118,8 +115,10 @@ class Policy:
         object.__setattr__(self, "hierarchies", dict(hierarchies or {}))
         object.__setattr__(self, "protections", tuple(protections))
         object.__setattr__(self, "adversary", adversary_in_force(adversary))
-        if method not in (None, *_METHODS):
-            raise BadInput(f"there is no method {method!r}", hint=nearest(method, _METHODS))
+        if method is not None and method not in GENERALIZATION_METHODS:
+            raise BadInput(
+                f"there is no method {method!r}", hint=nearest(method, GENERALIZATION_METHODS)
+            )
         object.__setattr__(self, "method", method)
 
     @classmethod
@@ -166,7 +165,7 @@ class Policy:
         roles.pop(_PERSON_PUBLISHED, None)
         promises: list[Promise] = []
         for key, value in document.items():
-            if key in _ROLES or key == "nulls":
+            if key in ROLES or key == "nulls":
                 roles[key] = value
             elif key == "promises":
                 promises += _parse_requirements(value, origin)
@@ -174,7 +173,7 @@ class Policy:
                 promises.append(Promise.make(key, value))
             elif key not in (*_TABLE_KEYS, *_SHARE_KEYS, _PERSON_PUBLISHED, _METHOD_KEY):
                 known_keys = [
-                    *_ROLES,
+                    *ROLES,
                     *_TABLE_KEYS,
                     *_SHARE_KEYS,
                     _PERSON_PUBLISHED,
@@ -276,11 +275,11 @@ def _checked_roles(roles: Mapping[str, Any], origin: str) -> dict[str, Any]:
                 f"{origin}: 'nulls' is no role any more",
                 hint="Write it as nulls = ... below [adversary]",
             )
-        if name not in _ROLES:
-            raise BadInput(f"{origin}: unknown role {name!r}", hint=nearest(name, _ROLES))
+        if name not in ROLES:
+            raise BadInput(f"{origin}: unknown role {name!r}", hint=nearest(name, ROLES))
         is_list = isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
-        if not isinstance(value, str) and not (name in _LIST_ROLES and is_list):
-            if name in _LIST_ROLES:
+        if not isinstance(value, str) and not (name in LIST_ROLES and is_list):
+            if name in LIST_ROLES:
                 several = " or a list of them"
             else:
                 several = ""

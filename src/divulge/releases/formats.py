@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, cast, get_args
 
 import pyarrow as pa
 
@@ -23,16 +22,15 @@ from divulge.counting import Contingency, Nulls
 from divulge.engines import Engine, OwnEngine
 from divulge.errors import BadInput, InternalError, listed, nearest
 from divulge.generalization import Recoding
+from divulge.options import RELEASE_FORMATS, ReleaseFormat
 from divulge.sources import Roles, Table, read, table_of
-
-Kind = Literal["csv", "parquet", "arrow"]
 
 
 @dataclass(frozen=True)
 class Format:
     """File format of a published table."""
 
-    kind: Kind
+    kind: ReleaseFormat
     delimiter: str = ","
 
     @property
@@ -48,10 +46,10 @@ def choose_format(table: Table, format_name: str | None = None) -> Format:
     source_format = writable(table.engine, _format_of_source(table))
     if format_name is None:
         return source_format
-    if format_name not in get_args(Kind):
+    if format_name not in RELEASE_FORMATS:
         raise BadInput(
             f"a release cannot be written as {format_name!r}",
-            hint=nearest(format_name, get_args(Kind)),
+            hint=nearest(format_name, RELEASE_FORMATS),
         )
     name = table.engine.name.capitalize()
     formats = table.engine.formats
@@ -61,7 +59,7 @@ def choose_format(table: Table, format_name: str | None = None) -> Format:
         )
     if format_name == source_format.kind:
         return source_format
-    return Format(cast("Kind", format_name))
+    return Format(format_name)
 
 
 def writable(engine: Engine, form: Format) -> Format:

@@ -23,7 +23,8 @@ from typing import Any, Protocol
 from divulge import interrupts, results
 from divulge.engines import OwnEngine
 from divulge.errors import BadInput, DivulgeError
-from divulge.releases.formats import Format, Kind, choose_format, read_rows, shuffled
+from divulge.options import ReleaseFormat
+from divulge.releases.formats import Format, choose_format, read_rows, shuffled
 from divulge.releases.manifest import (
     read_manifests,
     refuse_unless_release,
@@ -178,7 +179,7 @@ class Release(Result, ABC):
         self,
         out: str | Path,
         *,
-        format: Kind | None = None,  # noqa: A002
+        format: ReleaseFormat | None = None,  # noqa: A002
         force: bool = False,
         seed: int | None = None,
         private_dir: str | Path | None = None,
@@ -200,7 +201,7 @@ class Release(Result, ABC):
         self,
         out: str | Path,
         *,
-        format_: Kind | None,
+        format_: ReleaseFormat | None,
         force: bool,
         seed: int | None,
         private_dir: str | Path | None,

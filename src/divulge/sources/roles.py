@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from divulge.errors import BadInput, listed, nearest
+from divulge.options import LIST_ROLES
 from divulge.sources.table import Declared, Names, Table
 from divulge.text import as_names
 
 # A column has at most one role; the person may be an identifier. A column without a role is
 # published as it is, if policy/guard.py allows it.
-_LIST_ROLES = ("quasi_identifiers", "sensitive", "identifier", "leave_out", "plain")
 
 
 @dataclass(frozen=True)
@@ -203,7 +203,7 @@ def _expand_name(table: Table, name: str, *, role: str) -> tuple[str, ...]:
 
 def _role_columns(roles: Roles) -> Iterator[tuple[str, str]]:
     """Yield each (role, column)."""
-    for role in _LIST_ROLES:
+    for role in LIST_ROLES:
         yield from ((role, column) for column in getattr(roles, role))
     if roles.weight is not None:
         yield "weight", roles.weight

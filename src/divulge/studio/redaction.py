@@ -17,7 +17,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from divulge import metrics
-from divulge.studio.session_state import ROLES
+from divulge.options import ROLES
 from divulge.text import toml_text
 
 HIDDEN = "…"

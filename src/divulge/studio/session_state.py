@@ -19,6 +19,15 @@ from typing import Any
 
 from divulge import metrics
 from divulge.errors import BadInput
+from divulge.options import (
+    DEFAULT_METHOD,
+    FALLBACK_ROLES,
+    LIST_ROLES,
+    RELEASE_FORMATS,
+    ROLES,
+    SINGLE_ROLES,
+    flag_of,
+)
 from divulge.policy import Policy, Promise
 from divulge.sources import known_options
 from divulge.text import parse_toml, toml_text
@@ -30,12 +39,6 @@ POLICY = "\ue001"
 
 They are private-use characters, which no quoted name there can hold.
 """
-LIST_ROLES = ("quasi_identifiers", "sensitive", "identifier", "leave_out", "plain")
-SINGLE_ROLES = ("person", "weight")
-_FALLBACK_ROLES = ("leave_out", "plain")
-"""Roles in which a pattern matches only columns without another role."""
-ROLES = (*LIST_ROLES, *SINGLE_ROLES)
-_FORMATS = ("", "csv", "parquet", "arrow")
 
 
 @dataclass(frozen=True)
@@ -70,9 +73,10 @@ class SessionState:
     """True if an existing release is replaced."""
 
     def __post_init__(self) -> None:
-        if self.format not in _FORMATS:
+        if self.format not in ("", *RELEASE_FORMATS):
             raise BadInput(
-                f"there is no format {self.format!r}", hint=f"there are: {', '.join(_FORMATS[1:])}"
+                f"there is no format {self.format!r}",
+                hint=f"there are: {', '.join(RELEASE_FORMATS)}",
             )
         _ = self.policy
 
@@ -164,14 +168,16 @@ class SessionState:
     @property
     def method(self) -> str:
         """Generalization method."""
-        return self.policy.method or "full-domain"
+        return self.policy.method or DEFAULT_METHOD
 
     def with_method(self, name: str) -> SessionState:
         """Return the state with another generalization method."""
         rest = {key: value for key, value in self.document.items() if key != "method"}
         return replace(
             self,
-            document=_ordered_document(rest if name == "full-domain" else {**rest, "method": name}),
+            document=_ordered_document(
+                rest if name == DEFAULT_METHOD else {**rest, "method": name}
+            ),
         )
 
     def with_reading_option(self, name: str, value: Any) -> SessionState:
@@ -197,7 +203,7 @@ class SessionState:
         roles = (role for role in ROLES if column in self.names(role))
         rest = (
             role
-            for role in _FALLBACK_ROLES
+            for role in FALLBACK_ROLES
             if any(fnmatchcase(column, name) for name in self.names(role))
         )
         return next(roles, "") or next(rest, "")
@@ -210,9 +216,9 @@ class SessionState:
 
         def expanded_names(role: str) -> Iterator[str]:
             for name in self.names(role):
-                if name in columns or (role in _FALLBACK_ROLES and not rest):
+                if name in columns or (role in FALLBACK_ROLES and not rest):
                     yield name
-                elif role in _FALLBACK_ROLES:
+                elif role in FALLBACK_ROLES:
                     yield from (
                         column
                         for column in columns
@@ -383,13 +389,10 @@ def _saved_page_settings(text: str) -> dict[str, Any]:
     return {}
 
 
-_FLAGS = {"quasi_identifiers": "--qi", "leave_out": "--leave-out"}
-
-
 def role_flags(roles: Mapping[str, Any]) -> list[str]:
     """Return the roles as options of a command."""
     role_names = ((role, name) for role, names in roles.items() for name in _as_names(names))
-    return [part for role, name in role_names for part in (_FLAGS.get(role, f"--{role}"), name)]
+    return [part for role, name in role_names for part in (flag_of(role), name)]
 
 
 def _as_names(names: Any) -> tuple[str, ...]:

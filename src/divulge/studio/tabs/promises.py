@@ -11,6 +11,7 @@ from typing import Any
 from divulge import charts, metrics
 from divulge.api import generalize
 from divulge.errors import BadInput, Infeasible
+from divulge.options import METHOD_LABELS
 from divulge.output import formatting, html, summary
 from divulge.policy import Policy, Promise
 from divulge.studio.session_state import POLICY, TABLE, SessionState
@@ -40,11 +41,6 @@ _LARGEST_DRAWN = 250
 _LARGEST_LISTED = 2000
 _LARGEST_K = 50
 _LARGEST_ROUNDED = 1e9
-_METHODS = (
-    ("full-domain", "one level for each column"),
-    ("mondrian", "boxes (Mondrian)"),
-    ("columns", "columns kept or dropped"),
-)
 
 
 # --- functions of the controls --------------------------------------------------------------------
@@ -252,7 +248,9 @@ def _controls(worker: Worker) -> Iterator[Html]:
         largest=100,
     )
     yield el("h2", "How columns become coarser")
-    yield dropdown("method", _METHODS, state.method, label="how columns become coarser")
+    yield dropdown(
+        "method", METHOD_LABELS.items(), state.method, label="how columns become coarser"
+    )
     yield el("div", id="levels")
 
 

@@ -16,6 +16,7 @@ import divulge as dv
 from divulge import results
 from divulge.api.report import Report
 from divulge.errors import BadInput
+from divulge.options import FORMAT_LABELS
 from divulge.output import html, releases, report, summary
 from divulge.releases import private_place
 from divulge.studio.session_state import FILE, POLICY, TABLE, SessionState
@@ -186,12 +187,7 @@ def _controls(state: SessionState) -> Iterator[Html]:
         "input", type="text", name="out", value=state.target, spellcheck="false", autocomplete="off"
     )
     yield labeled_field("folder of the release", field, small=f"in {Path.cwd()}")
-    formats = (
-        ("", "as the table came"),
-        ("csv", "CSV"),
-        ("parquet", "Parquet"),
-        ("arrow", "Arrow"),
-    )
+    formats = (("", "as the table came"), *FORMAT_LABELS.items())
     yield labeled_field("format", dropdown("format", formats, state.format))
     yield checkbox("force", "replace a release that is there", on=state.force)
     yield button("publish", "Publish", main=True)

@@ -11,8 +11,9 @@ from typing import Any
 
 import divulge as dv
 from divulge.errors import BadInput, DivulgeError
+from divulge.options import ROLE_OF_COLUMN, ROLES
 from divulge.output import formatting, html
-from divulge.studio.session_state import FILE, ROLES, TABLE, SessionState
+from divulge.studio.session_state import FILE, TABLE, SessionState
 from divulge.studio.tabs.tab import (
     Html,
     Tab,
@@ -48,16 +49,7 @@ _READABLE = (
     ".duckdb",
     ".deid",
 )
-_ROLES = (
-    ("", "no role yet"),
-    ("quasi_identifiers", "quasi-identifier"),
-    ("sensitive", "sensitive"),
-    ("identifier", "identifier"),
-    ("leave_out", "left out"),
-    ("plain", "as it is"),
-    ("person", "whose row it is"),
-    ("weight", "survey weight"),
-)
+_ROLE_LABELS = {"": "no role yet", **{name: role.label for name, role in ROLES.items()}}
 _READING_FIELDS = {
     "delimiter": ("between two cells", "of text; \\t is a tab"),
     "decimal": ("decimal sign", "of text: , or ."),
@@ -70,7 +62,6 @@ _READING_FIELDS = {
 """Text arguments of `dv.read`; an empty one is detected automatically."""
 _HEADERS = {"": None, "yes": True, "no": False}
 _KINDS = {"number": "numbers", "date": "dates", "boolean": "yes or no", "nested": "lists"}
-_POLICY_KEYS = {"quasi_identifier": "quasi_identifiers"}
 _MEANINGS = {
     "quasi-identifier": "others may know it of a person: it is made coarser",
     "sensitive": "nobody should learn it: it is published, and nobody's is to be told",
@@ -190,7 +181,7 @@ def _with_suggestions(worker: Worker) -> SessionState:
 def _suggested_roles(worker: Worker) -> dict[str, list[str]]:
     columns_by_role: dict[str, list[str]] = defaultdict(list)
     for column in _profile(worker):
-        role = _POLICY_KEYS.get(column.role, column.role)
+        role = ROLE_OF_COLUMN[column.role]
         columns_by_role[
             "identifier" if role == "person" and columns_by_role["person"] else role
         ].append(column.column)
@@ -496,10 +487,10 @@ def _columns_card(worker: Worker) -> Html:
 
 def _column_row(worker: Worker, column_index: int, column: Any) -> Html:
     role = worker.state.role_of(column.column)
-    suggested = _POLICY_KEYS.get(column.role, column.role)
+    suggested = ROLE_OF_COLUMN[column.role]
     options = [
         (key, f"{words} (suggested)" if key == suggested and key != role else words)
-        for key, words in _ROLES
+        for key, words in _ROLE_LABELS.items()
     ]
     name = visible(column.column)
     chosen = dropdown("role", options, role, subject=column.column, label=f"role of {name}")

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options of reading a table: the source, its format and the engine."""
+
+from __future__ import annotations
+
+from divulge.options.row import READING, Option
+
+READING_OPTIONS = (
+    Option(
+        "source",
+        "File, folder or glob (CSV, Parquet, Arrow, JSON lines, Excel, SPSS, Stata), database, "
+        "lakehouse, URL, - for stdin.",
+        verbs=(
+            "profile",
+            "init",
+            "measure",
+            "rank",
+            "generalize",
+            "anatomize",
+            "attack",
+            "apply",
+            "report",
+            "hierarchy build",
+            "hierarchy cut",
+            "hierarchy check",
+        ),
+        takes="table",
+        positional=True,
+        panel="Table",
+    ),
+    Option(
+        "table", "The table to read in a database.", verbs=READING, metavar="NAME", panel="Table"
+    ),
+    Option(
+        "sql",
+        "Instead, what one SELECT of a database gives.",
+        verbs=READING,
+        metavar="SELECT",
+        panel="Table",
+    ),
+    Option(
+        "as_of",
+        "Of Delta Lake or Iceberg: a version, a snapshot, or a moment.",
+        verbs=READING,
+        metavar="VERSION",
+        panel="Table",
+    ),
+    Option(
+        "sheet", "The sheet to read in a spreadsheet.", verbs=READING, metavar="NAME", panel="Table"
+    ),
+    Option(
+        "codes",
+        "Of SPSS or Stata: codes instead of their labels.",
+        verbs=READING,
+        takes="flag",
+        panel="Table",
+    ),
+    Option(
+        "union_columns",
+        "Of files with different columns: nulls where a file lacks one.",
+        verbs=READING,
+        takes="flag",
+        panel="Table",
+    ),
+    Option(
+        "header",
+        "Whether a CSV file or a sheet begins with column names.",
+        verbs=READING,
+        takes="flag",
+        off_flag="--no-header",
+        panel="Table",
+    ),
+    Option(
+        "delimiter",
+        "What separates the cells of a CSV file; found by itself if not given.",
+        verbs=READING,
+        metavar="SIGN",
+        panel="Table",
+    ),
+    Option(
+        "decimal",
+        "The decimal sign of a CSV file, ',' or '.'; found where it is clear.",
+        verbs=READING,
+        metavar="SIGN",
+        panel="Table",
+    ),
+    Option("encoding", "The encoding of a CSV file.", verbs=READING, metavar="NAME", panel="Table"),
+    Option(
+        "engine",
+        "What counts: duckdb (default) or spark, which finds TABLE in catalogs.",
+        verbs=READING,
+        metavar="NAME",
+        panel="Table",
+        values=("duckdb", "spark"),
+    ),
+    Option(
+        "memory_limit",
+        "With duckdb: memory for all of it, 300MB at least; the rest spills.",
+        verbs=READING,
+        metavar="SIZE",
+        panel="Table",
+    ),
+    Option(
+        "temp_directory",
+        "With duckdb: where to spill, in a private folder that goes afterwards.",
+        verbs=READING,
+        takes="folder",
+        panel="Table",
+    ),
+    Option(
+        "master",
+        "With spark: the cluster to run on, such as spark://host:7077.",
+        verbs=READING,
+        metavar="URL",
+        panel="Table",
+    ),
+    Option(
+        "remote",
+        "With spark: the Spark Connect server, such as sc://host:15002.",
+        verbs=READING,
+        metavar="URL",
+        panel="Table",
+    ),
+    Option(
+        "source",
+        "Tables as `divulge measure` reads them, and folders of releases; each is judged.",
+        verbs=("check",),
+        positional=True,
+        metavar="TABLE...",
+        panel="Table",
+    ),
+    Option(
+        "truth",
+        "The original: guesses are scored by it, and none is made with it.",
+        verbs=("attack",),
+        takes="table",
+        panel="Table",
+    ),
+    Option(
+        "control",
+        "People who are not in the release.",
+        verbs=("attack",),
+        takes="table",
+        panel="Table",
+    ),
+    Option(
+        "source",
+        "Folders of releases, or tables of others, in the order in which they came out; "
+        "retracted ones too.",
+        verbs=("compose",),
+        positional=True,
+        metavar="RELEASE...",
+        panel="Table",
+    ),
+    Option(
+        "truth",
+        "The table that they were made of; given once for each release where it changed "
+        "between them.",
+        verbs=("compose",),
+        takes="table",
+        panel="Table",
+    ),
+    Option(
+        "hierarchies",
+        "What labels stand for, where a release has no mapping.",
+        verbs=("compose",),
+        takes="folder",
+        panel="Table",
+    ),
+    Option(
+        "source",
+        "Tables as `divulge measure` reads them, and folders of releases; the first is the "
+        "reference.",
+        verbs=("compare",),
+        positional=True,
+        metavar="TABLE...",
+        panel="Table",
+    ),
+)

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One option: its argument in Python, its flag, its key in a policy file and its help."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Takes = Literal[
+    "text",
+    "flag",
+    "integer",
+    "number",
+    "choice",
+    "columns",
+    "column",
+    "by column",
+    "file",
+    "folder",
+    "path",
+    "table",
+]
+ValuesOf = Literal[
+    "", "columns", "metrics", "requirable metrics", "objectives", "attacks", "datasets"
+]
+PANELS = ("Records", "Table", "Roles", "Measure", "Adversary", "Promises", "Search", "Output")
+"""Sections of a command's help, in this order; an option without one is in the last."""
+
+# Commands that share a group of options.
+READING = (
+    "profile",
+    "init",
+    "measure",
+    "rank",
+    "check",
+    "generalize",
+    "anatomize",
+    "attack",
+    "apply",
+    "compose",
+    "compare",
+    "report",
+    "hierarchy build",
+    "hierarchy cut",
+    "hierarchy check",
+)
+ADVERSARY = (
+    "measure",
+    "rank",
+    "check",
+    "generalize",
+    "attack",
+    "compose",
+    "compare",
+    "report",
+    "hierarchy cut",
+)
+ROLES = ("measure", "rank", "check", "generalize", "compare", "report")
+PUBLISHING = ("generalize", "anatomize", "apply")
+LEAKAGE = ("dossier leakage", "dossier dip", "dossier release", "dossier disinform")
+MERGING = ("dossier leakage", "dossier resolve", *LEAKAGE[1:])
+MATCHING = (*MERGING, "dossier enhance")
+
+_METAVARS = {
+    "columns": "COLUMNS",
+    "column": "COLUMN",
+    "file": "FILE",
+    "folder": "DIR",
+    "table": "TABLE",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option of one or several commands."""
+
+    name: str
+    """Parameter of the commands."""
+    help: str
+    verbs: tuple[str, ...]
+    """Commands that take it."""
+    takes: Takes = "text"
+    """Kind of its value."""
+    flags: tuple[str, ...] = ()
+    """Its flags if they do not follow from the name."""
+    off_flag: str = ""
+    """Flag that turns it off, such as `--no-header`."""
+    positional: bool = False
+    """True if it has no flag."""
+    metavar: str | None = ""
+    """Placeholder of its value in the help; "": that of `takes`."""
+    panel: str | None = None
+    """Section of the help."""
+    argument: str = ""
+    """Argument of the library's function if it differs from the name."""
+    policy_key: str = ""
+    """Its key in a policy file, such as `adversary.prior`."""
+    values: tuple[str, ...] = ()
+    """Values to choose from."""
+    values_of: ValuesOf = ""
+    """List of values that another layer holds."""
+    completes: bool = True
+    """False if a shell does not complete the columns."""
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def flag(self) -> str:
+        """Flag on the command line; "" of a positional argument."""
+        if self.positional:
+            return ""
+        return self.all_flags[0]
+
+    @property
+    def all_flags(self) -> tuple[str, ...]:
+        """Every spelling of the flag."""
+        return self.flags or (f"--{self.name.strip('_').replace('_', '-')}",)
+
+    @property
+    def placeholder(self) -> str | None:
+        """Placeholder of the value in the help; None: named after its type."""
+        if self.metavar == "":
+            return _METAVARS.get(self.takes)
+        return self.metavar
+
+    @property
+    def library_name(self) -> str:
+        """Argument of the library's function."""
+        return self.argument or self.name

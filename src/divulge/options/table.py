@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of all options, and lookups in it.
+
+The rows are imported when they are first looked up: most callers need only the names of roles.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from divulge.errors import InternalError
+
+if TYPE_CHECKING:
+    from divulge.options.row import Option
+
+
+@functools.cache
+def all_options() -> tuple[Option, ...]:
+    """Return the row of every option."""
+    from divulge.options.adversary import ADVERSARY_OPTIONS
+    from divulge.options.commands import COMMAND_OPTIONS
+    from divulge.options.dossier import DOSSIER_OPTIONS
+    from divulge.options.hierarchy import HIERARCHY_OPTIONS
+    from divulge.options.output import OUTPUT_OPTIONS
+    from divulge.options.reading import READING_OPTIONS
+    from divulge.options.requirements import REQUIREMENT_OPTIONS
+    from divulge.options.roles import ROLE_OPTIONS
+    from divulge.options.search import SEARCH_OPTIONS
+
+    return (
+        *READING_OPTIONS,
+        *ROLE_OPTIONS,
+        *ADVERSARY_OPTIONS,
+        *REQUIREMENT_OPTIONS,
+        *SEARCH_OPTIONS,
+        *OUTPUT_OPTIONS,
+        *COMMAND_OPTIONS,
+        *HIERARCHY_OPTIONS,
+        *DOSSIER_OPTIONS,
+    )
+
+
+def options_of(verb: str) -> Iterator[Option]:
+    """Yield the options of a command, such as `measure` or `hierarchy cut`."""
+    return (option for option in all_options() if verb in option.verbs)
+
+
+@functools.cache
+def find_option(name: str, verb: str = "") -> Option | None:
+    """Return the option by its name here or in the library; None if there is none.
+
+    Without a command, it is the first option of that name.
+    """
+    options = [option for option in all_options() if not verb or verb in option.verbs]
+    by_name = (option for option in options if option.name == name)
+    by_argument = (option for option in options if option.argument == name)
+    return next(by_name, None) or next(by_argument, None)
+
+
+def option_of(name: str, verb: str = "") -> Option:
+    """Return the option by its name, which must exist."""
+    option = find_option(name, verb)
+    if option is None:
+        raise InternalError(f"there is no option {name!r} of {verb or 'any command'}")
+    return option
+
+
+def flag_of(argument: str, verb: str = "") -> str:
+    """Return the flag of an argument of the library.
+
+    An argument without a row, such as the name of a metric, has the flag of its name.
+
+    >>> flag_of("quasi_identifiers"), flag_of("graded", "dossier leakage"), flag_of("k_anonymity")
+    ('--qi', '--grade', '--k-anonymity')
+    """
+    option = find_option(argument, verb)
+    if option is None or option.positional:
+        return f"--{argument.strip('_').replace('_', '-')}"
+    return option.flag
