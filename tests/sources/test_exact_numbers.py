@@ -112,6 +112,19 @@ def test_numbers_inside_of_lists_and_objects_stay_apart(tmp_path: Path) -> None:
     assert distinct(table, "inner") == 2
 
 
+@pytest.mark.parametrize("text", ["a", "2020-01-01", "1.50", 'q"', ""])
+def test_texts_next_to_objects_with_long_numbers(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "mixed.jsonl"
+    objects = [f'{{"x": {LONG}.{last}}}' for last in (71, 72)]
+    values = [json.dumps(text), *objects, "true", "null"]
+    path.write_text("".join(f'{{"q": {value}}}\n' for value in values), encoding="utf-8")
+    table = dv.read(path)
+    assert table.column("q").kind == "nested"
+    assert distinct(table) == 4
+    nulls = table.engine.query(f"SELECT q FROM {table.relation} WHERE q IS NULL")
+    assert nulls.num_rows == 1
+
+
 def test_a_number_in_a_text_is_no_number(tmp_path: Path) -> None:
     path = tmp_path / "texts.jsonl"
     records = [{"q": 1.5, "note": f'he said "{LONG}.71"'}, {"q": 2.5, "note": f"{LONG}.72"}]

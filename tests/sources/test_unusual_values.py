@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import feather
 
 import divulge as dv
 from divulge.engines import SparkEngine
@@ -211,6 +212,29 @@ def test_wide_decimals_of_several_files(tmp_path: Path) -> None:
     assert rows == [{"q": "12", "s": "a", "zip": 1}, {"q": f"{ONES}2", "s": "a", "zip": 2}]
 
 
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_wide_decimals_of_several_scales(kind: str, tmp_path: Path) -> None:
+    long = ONES[:45]
+    numbers = {0: ["0", long, "10"], 2: ["0.00", f"{long}.00", "1.40"], 30: ["0", long, "1.4"]}
+    for scale, texts in numbers.items():
+        column = pa.array([Decimal(text) for text in texts], pa.decimal256(75, scale))
+        table = pa.table({"q": column, "flag": pa.array([True] * 3)})
+        if kind == "parquet":
+            pq.write_table(table, tmp_path / f"{scale}.parquet")
+        else:
+            feather.write_feather(table, str(tmp_path / f"{scale}.arrow"), compression="zstd")
+    assert sorted(map(str, read_values(tmp_path))) == sorted(["0", long, "10", "1.4"])
+
+
+def test_a_wide_decimal_and_another_type(tmp_path: Path) -> None:
+    wide = pa.table({"q": pa.array([Decimal(1)], pa.decimal256(60, 0)), "s": [True]})
+    pq.write_table(wide, tmp_path / "a.parquet")
+    other = pa.table({"q": [True], "s": pa.array([Decimal(1)], pa.decimal256(60, 0))})
+    pq.write_table(other, tmp_path / "b.parquet")
+    with pytest.raises(BadInput, match=r"'q' .*DECIMAL\(38,0\) in a.parquet, BOOLEAN in b"):
+        dv.read(tmp_path)
+
+
 def test_wide_decimals_inside_of_lists(tmp_path: Path) -> None:
     column = pa.array([[Decimal(1)]], pa.list_(pa.decimal256(60, 0)))
     with pytest.raises(BadInput, match=r"'q' .* has decimals of 60 digits inside of other values"):
@@ -276,6 +300,8 @@ MIXED: dict[str, tuple[list[Any], str]] = {
     "an enum": ([Color.RED], "Color"),
     "infinite Decimal": ([Decimal("Infinity")], "Decimal"),
     "integer of 90 digits": ([10**90], "int"),
+    "longdouble": ([np.longdouble("0.1"), np.longdouble("0.1000000000000000001")], "longdouble"),
+    "a missing datetime64 inside of lists": ([[np.datetime64("NaT"), np.True_]], "bool, datetime6"),
 }
 
 
@@ -305,6 +331,8 @@ KEPT: dict[str, tuple[list[Any], list[Any]]] = {
         [Decimal("1" * 50), Decimal("1" * 49 + "2")],
         ["1" * 50, "1" * 49 + "2"],
     ),
+    "missing datetime64": ([np.datetime64("NaT"), np.True_, np.False_], [True, False, None]),
+    "missing timedelta64": (["a", np.timedelta64("NaT")], ["a", None]),
     "one kind with nulls": ([None, pd.NaT, float("nan"), DAY], [DAY, None]),
 }
 

@@ -60,8 +60,7 @@ def exact_reader(schema: pa.Schema, batches: Batches, *, source: str) -> pa.Reco
 
     def converted() -> Iterator[pa.RecordBatch]:
         for batch in batches():
-            columns = [_cast(batch.column(name), type_) for name, type_ in types.items()]
-            result = pa.RecordBatch.from_arrays(columns, schema=exact)
+            result = cast_columns(batch, exact)
             check_values([result], source=source)
             yield result
 
@@ -103,6 +102,12 @@ def exact_types(
             )
         types[field.name] = candidates[0]
     return types
+
+
+def cast_columns(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return a batch in the types of `exact_types`."""
+    columns = [_cast(batch.column(field.name), field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def check_values(batches: Iterable[pa.RecordBatch], *, source: str) -> None:
@@ -179,6 +184,11 @@ def _candidates(type_: pa.DataType) -> list[pa.DataType]:
     return narrow
 
 
+def decimal_scale(type_: pa.DataType) -> int:
+    """Return the number of decimal places of a type of decimals."""
+    return int(_storage(type_).scale)
+
+
 def _storage(type_: pa.DataType) -> pa.DataType:
     """Return the storage type that DuckDB reads of a type that wraps another one."""
     if isinstance(type_, pa.BaseExtensionType) and type_.extension_name not in _OWN_EXTENSIONS:
@@ -202,7 +212,20 @@ def _cast(column: pa.Array, type_: pa.DataType) -> pa.Array:
         return _cast(column.storage, type_)
     if column.type == type_:
         return column
+    if pa.types.is_decimal(column.type) and pa.types.is_string(type_):
+        return _decimal_texts(column)
     return column.cast(type_)
+
+
+def _decimal_texts(column: pa.Array) -> pa.Array:
+    """Return decimals as texts, equal for equal numbers of any scale: 1.4 for 1.40."""
+    import pyarrow.compute as pc
+
+    texts = pc.replace_substring_regex(
+        column.cast(pa.string()), r"^(-?\d+\.\d*?)0+(E.*)?$", r"\1\2"
+    )
+    texts = pc.replace_substring_regex(texts, r"\.(E.*)?$", r"\1")
+    return pc.replace_substring_regex(texts, r"^-?0(E.*)?$", "0")
 
 
 def _inner_types(type_: pa.DataType) -> Iterator[pa.DataType]:

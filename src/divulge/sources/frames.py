@@ -20,9 +20,11 @@ import pyarrow as pa
 from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput, InternalError
 from divulge.sources.arrow_values import (
+    cast_columns,
     check_schema,
     check_values,
     checked_reader,
+    decimal_scale,
     exact_reader,
     exact_table,
     exact_types,
@@ -228,7 +230,8 @@ def _exact_copies(
     exact: dict[str, pa.DataType] = {}
     for name in dict.fromkeys(name for names in wide.values() for name in names):
         holders = [path for path, names in wide.items() if name in names]
-        schema = pa.schema([pq.read_schema(holders[0]).field(name)])
+        fields = [pq.read_schema(path).field(name) for path in holders]
+        schema = pa.schema([max(fields, key=lambda field: decimal_scale(field.type))])
         exact |= exact_types(
             schema, [reader(path, [name]) for path in holders], source=display_names[holders[0]]
         )
@@ -237,12 +240,13 @@ def _exact_copies(
     for path, copy in copies.items():
         copy.parent.mkdir(parents=True, exist_ok=True)
         file_schema = pq.read_schema(path)
+        types = {name: exact[name] for name in wide[path]}
         schema = pa.schema(
-            [field.with_type(exact.get(field.name, field.type)) for field in file_schema]
+            [field.with_type(types.get(field.name, field.type)) for field in file_schema]
         )
         with pq.ParquetWriter(copy, schema) as writer:
             for batch in reader(path)():
-                writer.write_batch(batch.cast(schema))
+                writer.write_batch(cast_columns(batch, schema))
     return copies
 
 

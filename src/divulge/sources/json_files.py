@@ -58,7 +58,7 @@ def read_json(files: Files, *, source: str, engine: DuckDBEngine) -> Table:
     mixed = [name for name in mixed if types[name] == "VARCHAR"]
     exact: dict[str, str] = {}
     if (numbers or mixed or nested) and _has_long_numbers(engine, read):
-        copy = _copy_with_texts(engine, read, {*numbers, *mixed, *nested})
+        copy = _copy_with_texts(engine, read, {*numbers, *mixed}, nested=set(nested))
         read = (
             f"read_json({engine.files([copy], known_as={copy: source})}, format = "
             "'newline_delimited'"
@@ -112,10 +112,11 @@ class _Number(str):
     __slots__ = ()
 
 
-def _copy_with_texts(engine: DuckDBEngine, read: str, names: set[str]) -> Path:
-    """Write the records to a private file in which the values of some keys are texts.
+def _copy_with_texts(engine: DuckDBEngine, read: str, names: set[str], *, nested: set[str]) -> Path:
+    """Write the records to a private file in which the numbers of some keys are texts.
 
-    DuckDB converts the numbers of JSON to doubles, even those inside of lists and objects.
+    The values of nested keys become JSON texts. DuckDB converts the numbers of JSON to doubles,
+    even those inside of lists and objects.
     """
     objects = read.replace("read_json(", "read_json_objects(", 1)
     copy = engine.directory / engine.fresh_name("exact")
@@ -125,18 +126,19 @@ def _copy_with_texts(engine: DuckDBEngine, read: str, names: set[str]) -> Path:
     ):
         for batch in batches:
             for text in batch.column(0).to_pylist():
-                out.write(_with_texts(text, names) + "\n")
+                out.write(_with_texts(text, names, nested) + "\n")
     return copy
 
 
-def _with_texts(record: str, names: set[str]) -> str:
-    """Return a JSON object in which the numbers, lists and objects of some keys are texts."""
+def _with_texts(record: str, names: set[str], nested: set[str]) -> str:
+    """Return a JSON object in which numbers, or all values of nested keys, are texts."""
     try:
         values = json.loads(record, parse_float=_Number, parse_int=_Number)
         for key in names & values.keys():
             if isinstance(values[key], _Number):
                 values[key] = str(values[key])
-            elif isinstance(values[key], list | dict):
+        for key in nested & values.keys():
+            if values[key] is not None:
                 values[key] = _json_text(values[key])
         return _json_text(values)
     except RecursionError:

@@ -24,6 +24,7 @@ _FAILURES = (pa.ArrowException, OverflowError, TypeError, ValueError)
 _KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
     ((bool, np.bool_), "bool"),
     ((int, np.integer), "int"),
+    ((np.longdouble,), "longdouble"),
     ((float, np.floating), "float"),
     ((Decimal,), "Decimal"),
     ((str,), "str"),
@@ -104,17 +105,20 @@ def _arrow_categories(series: Any, name: str) -> pa.Array:
 
 def _object_column(series: Any, name: str) -> pa.Array:
     """Return a column of Python objects, all of one kind."""
-    values = series.dropna().to_numpy(dtype=object)
+    cells = series.to_numpy(dtype=object, copy=True)
+    missing = series.isna().to_numpy(dtype=bool)
+    cells[missing] = None  # a numpy.datetime64 next to another NumPy type crashes Arrow
+    values = cells[~missing]
     kinds = _check_kinds(values, name)
     if kinds == {"int"}:
-        return _integers(series)
+        return _integers(cells)
     if kinds == {"datetime"} and _has_nanoseconds(values):
         if values[0].tzinfo is not None:
             zone = "UTC"
         else:
             zone = None
-        return pa.Array.from_pandas(series, type=pa.timestamp("ns", zone))
-    return pa.Array.from_pandas(series)
+        return pa.Array.from_pandas(cells, type=pa.timestamp("ns", zone))
+    return pa.Array.from_pandas(cells)
 
 
 def _check_kinds(values: Any, name: str) -> set[str]:
@@ -134,7 +138,8 @@ def _check_kinds(values: Any, name: str) -> set[str]:
         and len({value.dtype for value in values if isinstance(value, np.datetime64)}) > 1
     ):
         raise _mixed_values_error(name, ("datetime64 of several units",))
-    if len(kinds) > 1 and not any(kinds <= together for together in _COMPATIBLE_KINDS):
+    several = len(kinds) > 1 and not any(kinds <= together for together in _COMPATIBLE_KINDS)
+    if several or "longdouble" in kinds:  # Arrow would round it to a double
         raise _mixed_values_error(name, sorted(kinds))
     if kinds == {"list"}:
         _check_inner([item for value in values for item in value], name)
@@ -149,7 +154,8 @@ def _check_inner(values: list[Any], name: str) -> None:
     present = [
         value
         for value in values
-        if isinstance(value, list | tuple | dict | np.ndarray) or not pd.isna(value)
+        if isinstance(value, list | tuple | dict | np.ndarray | np.datetime64 | np.timedelta64)
+        or not pd.isna(value)
     ]
     kinds = _check_kinds(present, name)
     if kinds == {"datetime"} and _has_nanoseconds(present):
@@ -168,16 +174,12 @@ def _has_nanoseconds(values: Iterable[Any]) -> bool:
     return any(getattr(value, "nanosecond", 0) for value in values)
 
 
-def _integers(series: Any) -> pa.Array:
+def _integers(cells: Any) -> pa.Array:
     """Return whole numbers in the narrowest type: 64 bits, else a decimal."""
     try:
-        return pa.Array.from_pandas(series)
+        return pa.Array.from_pandas(cells)
     except (OverflowError, pa.ArrowInvalid):
-        missing = series.isna()
-        numbers = [
-            None if null else Decimal(int(value))
-            for value, null in zip(series, missing, strict=True)
-        ]
+        numbers = [None if value is None else Decimal(int(value)) for value in cells]
         digits = max(len(number.as_tuple().digits) for number in numbers if number is not None)
         if digits > _MOST_DIGITS:
             raise
