@@ -21,7 +21,7 @@ from divulge.hierarchies import (
     read_hierarchy,
     write_hierarchy,
 )
-from divulge.hierarchies.hierarchy import hierarchy_text
+from divulge.hierarchies.files import hierarchy_text
 
 # As the two tools write them: ARX's education of the Adult data, anjana's age.
 ARX = "Bachelors;Undergraduate;Higher education;*\n11th;High School;Secondary education;*\n"
