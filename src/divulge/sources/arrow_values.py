@@ -12,12 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import pyarrow as pa
 
 from divulge.errors import BadInput
-from divulge.sources.table import check_names
+from divulge.sources.table import DECIMAL_DIGITS, check_names
 
 Batches = Callable[[], Iterable[pa.RecordBatch]]
 """Function that reads the batches of a table; called several times."""
 
-_MOST_DIGITS = 38
 _OWN_EXTENSIONS = ("arrow.uuid", "arrow.json", "arrow.bool8")
 """Extension types that DuckDB supports; of others it takes the storage."""
 
@@ -97,7 +96,7 @@ def exact_types(
         if not candidates:
             raise BadInput(
                 f"the column {field.name!r} of {source} has the type {field.type} and numbers of "
-                f"more than {_MOST_DIGITS} digits",
+                f"more than {DECIMAL_DIGITS} digits",
                 hint="Cast it to text",
             )
         types[field.name] = candidates[0]
@@ -175,8 +174,8 @@ def _candidates(type_: pa.DataType) -> list[pa.DataType]:
             return [type_]
         return []
     scale = max(type_.scale, 0)
-    if scale <= _MOST_DIGITS:
-        narrow = [pa.decimal128(_MOST_DIGITS, scale)]
+    if scale <= DECIMAL_DIGITS:
+        narrow = [pa.decimal128(DECIMAL_DIGITS, scale)]
     else:
         narrow = []
     if type_.scale >= 0:

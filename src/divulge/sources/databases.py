@@ -37,7 +37,15 @@ from divulge.errors import BadInput, DivulgeError, MissingDependency
 from divulge.sources.arrow_values import checked_reader
 from divulge.sources.delimited import column_types, recast
 from divulge.sources.paths import Address, Files
-from divulge.sources.table import ReadOptions, ReadSettings, Table, check_names, pick, table_of
+from divulge.sources.table import (
+    DECIMAL_DIGITS,
+    ReadOptions,
+    ReadSettings,
+    Table,
+    check_names,
+    pick,
+    table_of,
+)
 
 _BATCH_ROWS = 20_000
 _EXACT_IN_DOUBLE = 2**53
@@ -49,7 +57,6 @@ _QUERY_TABLE = "divulge_asked"
 _NATIVE_TYPES = "bool int2 int4 int8 float4 float8 text varchar date timestamp timestamptz".split()
 _EXACT_DIGITS = 15
 """Number of decimal digits that a double represents exactly."""
-_MOST_DIGITS = 38
 _TABLES = """
     SELECT CASE WHEN pg_table_is_visible(c.oid) THEN c.relname ELSE n.nspname || '.' || c.relname END AS shown,
            n.nspname AS schema, c.relname AS name
@@ -332,7 +339,7 @@ class _Field:
         """
         precision = (self.modifier - 4) >> 16
         scale = (self.modifier - 4) & 0x7FF
-        fits = self.modifier >= 4 and precision <= _MOST_DIGITS and scale <= precision
+        fits = self.modifier >= 4 and precision <= DECIMAL_DIGITS and scale <= precision
         if fits:
             return f"DECIMAL({precision}, {scale})"
         return ""
@@ -443,7 +450,9 @@ def _numeric_types(engine: DuckDBEngine, relation: str, names: Sequence[str]) ->
             types[name] = "BIGINT"
         else:
             types[name] = f"DECIMAL({integer_digits + fraction}, {fraction})"
-        if integer_digits + fraction > (_EXACT_DIGITS if digit_counts[f"odd{i}"] else _MOST_DIGITS):
+        if integer_digits + fraction > (
+            _EXACT_DIGITS if digit_counts[f"odd{i}"] else DECIMAL_DIGITS
+        ):
             types[name] = "VARCHAR"
         elif digit_counts[f"odd{i}"] or not integer_digits:
             types[name] = "DOUBLE"

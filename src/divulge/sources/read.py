@@ -18,11 +18,13 @@ import duckdb
 from divulge import engines
 from divulge.engines import DuckDBEngine, OwnEngine, SparkEngine, choose_engine
 from divulge.errors import BadInput, nearest
+from divulge.sources.arrow_files import read_arrow, read_arrow_stream
 from divulge.sources.databases import read_adbc, read_duckdb, read_postgres, read_sqlite
 from divulge.sources.delimited import read_delimited
-from divulge.sources.frames import read_arrow, read_arrow_stream, read_frame, read_parquet
+from divulge.sources.frames import read_frame
 from divulge.sources.json_files import read_json
 from divulge.sources.lakehouse import read_lakehouse
+from divulge.sources.parquet_files import read_parquet
 from divulge.sources.paths import POSTGRES, Address, Files, LogTable, find_files, find_lakehouse
 from divulge.sources.remote import STORES, WEB, Bucket, download, receive
 from divulge.sources.spark_tables import find_spark_source, moved_to_spark, read_spark_frame

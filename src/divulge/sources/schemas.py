@@ -16,7 +16,7 @@ from typing import Any
 
 from divulge.engines import Engine
 from divulge.errors import BadInput
-from divulge.sources.table import ascii_lower, check_names
+from divulge.sources.table import DECIMAL_DIGITS, ascii_lower, check_names
 
 _SIGNED = {"TINYINT": 7, "SMALLINT": 15, "INTEGER": 31, "BIGINT": 63, "HUGEINT": 127}
 _UNSIGNED = {f"U{name}": bits + 1 for name, bits in _SIGNED.items()}
@@ -44,7 +44,6 @@ _FINEST = {
     "TIME_NS": frozenset(("TIME", "TIME_NS")),
 }
 _DECIMAL = re.compile(r"DECIMAL\((\d+),\s*(\d+)\)")
-_MOST_DIGITS = 38
 _NULL = '"NULL"'
 _MAX_NAMES_SHOWN = 3
 SAME_COLUMNS = (
@@ -177,7 +176,7 @@ def common_type(types: Iterable[str]) -> str | None:
         if fraction == 0:
             return "DOUBLE"
         return None
-    return f"DECIMAL({min(integer_digits + fraction, _MOST_DIGITS)},{fraction})"
+    return f"DECIMAL({min(integer_digits + fraction, DECIMAL_DIGITS)},{fraction})"
 
 
 def _common_integer(types: Iterable[str]) -> str:

@@ -31,8 +31,9 @@ from divulge.sources.delimited import (
     reading_of_text,
     with_dot,
 )
-from divulge.sources.frames import check_folders, folder_types, folder_values, parquet_schemas
+from divulge.sources.hive_partitions import check_folders, folder_types, folder_values
 from divulge.sources.json_files import exact_json_types
+from divulge.sources.parquet_files import parquet_schemas
 from divulge.sources.paths import LOGS, Files, compression, find_files, find_log_table
 from divulge.sources.schemas import FileGroup, unite
 from divulge.sources.table import (

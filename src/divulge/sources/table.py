@@ -21,6 +21,8 @@ Names = str | Sequence[str] | None
 """A column, several columns, or none."""
 Kind = Literal["number", "text", "date", "boolean", "nested"]
 Frame = Literal["pandas", "polars", "arrow", "none"]
+DECIMAL_DIGITS = 38
+"""The most digits of a DECIMAL in DuckDB."""
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
 _NUMBERS = frozenset(
     (*_INTEGERS, *(f"U{name}" for name in _INTEGERS), "BIGNUM", "FLOAT", "DOUBLE", "DECIMAL")
