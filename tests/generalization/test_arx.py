@@ -16,7 +16,7 @@ import pytest
 
 from divulge.counting import Contingency
 from divulge.generalization import search
-from divulge.generalization.exact import build_problem
+from divulge.generalization.exact_search import build_problem
 from divulge.generalization.lattice import lattice_of
 from divulge.hierarchies import Hierarchy
 from divulge.policy import Promise

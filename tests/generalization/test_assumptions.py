@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from divulge.errors import BadInput, Infeasible
 from divulge.generalization import Plan, mondrian, search
-from divulge.generalization.exact import build_problem, solve
+from divulge.generalization.exact_search import build_problem, solve
 from divulge.generalization.lattice import lattice_of
 from divulge.metrics import Measurement
 from divulge.policy import Promise, judge

@@ -17,9 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from divulge.generalization.constraints import Candidate
-from divulge.generalization.exact import exhaust
-from divulge.generalization.large_lattice import SearchProblem, SearchState, explore
+from divulge.generalization.exact_search import exhaust
+from divulge.generalization.large_lattice_search import explore
 from divulge.generalization.lattice import ColumnLevels, Lattice, Level, Node
+from divulge.generalization.search_state import SearchProblem, SearchState
 from divulge.hierarchies import Hierarchy
 
 
@@ -76,11 +77,11 @@ class MadeUp:
     def problem(self) -> SearchProblem:
         """The lattice as the problem that the searches expect."""
         level = Level(np.zeros(1, dtype=np.int64), ("x",), np.ones(1))
-        ladders = (
+        columns = (
             ColumnLevels(f"c{i}", (level,) * levels, Hierarchy(f"c{i}", {"x": ("x",) * levels}))
             for i, levels in enumerate(self.shape)
         )
-        lattice = Lattice(tuple(ladders))
+        lattice = Lattice(tuple(columns))
 
         def check(node: Node) -> Candidate:
             excluded = self.excluded(node)

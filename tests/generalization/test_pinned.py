@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 
 from divulge.errors import Infeasible
 from divulge.generalization import OBJECTIVES, explain, mondrian, pareto_front, published, search
-from divulge.generalization.exact import build_problem
-from divulge.generalization.large_lattice import SearchState, explore
+from divulge.generalization.exact_search import build_problem
+from divulge.generalization.large_lattice_search import explore
 from divulge.generalization.lattice import lattice_of
+from divulge.generalization.search_state import SearchState
 from divulge.policy import Promise
 from tests.generalization import oracle
 from tests.generalization.drawn import (

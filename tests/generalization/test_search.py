@@ -17,13 +17,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import divulge.generalization.lattice
+import divulge.generalization.rollup
 from divulge.errors import BadInput, Infeasible
 from divulge.generalization import OBJECTIVES, Plan, Rollup, search
 from divulge.generalization.constraints import node_checker
-from divulge.generalization.exact import build_problem, plan_of
-from divulge.generalization.large_lattice import SearchState, explore
-from divulge.generalization.lattice import default_beliefs, lattice_of
+from divulge.generalization.exact_search import build_problem, plan_of
+from divulge.generalization.large_lattice_search import explore
+from divulge.generalization.lattice import lattice_of
+from divulge.generalization.rollup import default_beliefs
+from divulge.generalization.search_state import SearchState
 from divulge.metrics import METRICS, Metric
 from divulge.policy import Promise
 from tests.generalization import oracle
@@ -191,7 +193,7 @@ def test_cached_nodes_serve_other_requirements(
             contingency, shared.lattice, promises, beliefs=beliefs, suppression=suppression
         )
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(divulge.generalization.lattice, "_CACHED_COUNTS", 0)
+            patch.setattr(divulge.generalization.rollup, "_CACHED_COUNTS", 0)
             for node in itertools.product(*map(range, shared.lattice.shape)):
                 mine, theirs = ours.check(node), fresh.check(node)
                 assert (mine.classes.cache is None, theirs.classes.cache is None) == (False, True)

@@ -2,14 +2,14 @@
 """Generalization: find levels, boxes or columns that meet the requirements with least cost."""
 
 from divulge.generalization.cut_points import Cuts, information_of, optimal_cuts
-from divulge.generalization.exact import search
+from divulge.generalization.exact_search import search
 from divulge.generalization.infeasibility import NothingFits
-from divulge.generalization.lattice import Rollup
 from divulge.generalization.mondrian import mondrian
 from divulge.generalization.objectives import OBJECTIVES, ObjectiveName, UserFunction
 from divulge.generalization.pareto import Front, pareto_front
 from divulge.generalization.plan import LEFT_OUT, Box, Plan, Recoding, published, with_left_behind
 from divulge.generalization.requirement_cost import Explanation, explain, severe_loss
+from divulge.generalization.rollup import Rollup
 
 __all__ = [
     "LEFT_OUT",

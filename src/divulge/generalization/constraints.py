@@ -22,8 +22,9 @@ from divulge.adversary import Belief
 from divulge.arrays import Bools, Floats, Ints
 from divulge.counting import Contingency
 from divulge.errors import BadInput
-from divulge.generalization.lattice import Classes, Lattice, Node, Rollup, Span, default_beliefs
+from divulge.generalization.lattice import Lattice, Node, Span
 from divulge.generalization.pruning_rules import Rule, View, compile_rules
+from divulge.generalization.rollup import Classes, Rollup, default_beliefs
 from divulge.metrics import Identity
 from divulge.policy import Promise, Protection, choose
 

@@ -21,9 +21,10 @@ from divulge.adversary import Belief, PriorBelief
 from divulge.arrays import Bools, Floats, Ints
 from divulge.counting import Cells, Contingency, Domain
 from divulge.errors import BadInput, Infeasible, nearest
-from divulge.generalization.lattice import as_number, default_beliefs
+from divulge.generalization.lattice import float_or_none
 from divulge.generalization.mondrian_axes import places_in_order
 from divulge.generalization.pruning_rules import Rule, compile_rules
+from divulge.generalization.rollup import default_beliefs
 from divulge.metrics import Identity
 from divulge.policy import Promise
 from divulge.text import as_text
@@ -284,7 +285,7 @@ class _Line:
     def cut_index(self, point: Any) -> int:
         """Index of the first value of the range that begins at a cut point."""
         texts = [as_text(label) for label in self.labels]
-        number = as_number(str(point))
+        number = float_or_none(str(point))
         if str(point) in texts:
             position = texts.index(str(point))
         elif number is not None and all(isinstance(label, (int, float)) for label in self.labels):
@@ -397,7 +398,7 @@ def _prior_table(prior: PriorBelief, domain: Domain, rank: Ints, *, by_number: b
         text = key[prior.conditions.index(column)]
         if text in rank_by_label:
             weights[rank_by_label[text]] += row
-        elif by_number and domain.kind == "number" and (number := as_number(text)) is not None:
+        elif by_number and domain.kind == "number" and (number := float_or_none(text)) is not None:
             weights[
                 max(
                     int(np.searchsorted(np.array(domain.labels, dtype=float), number, side="right"))

@@ -21,8 +21,9 @@ from divulge.adversary import Belief
 from divulge.arrays import Floats
 from divulge.errors import Infeasible
 from divulge.generalization.constraints import NodeChecker, all_published
-from divulge.generalization.lattice import Classes, Lattice, Node, Rollup, with_top_level
+from divulge.generalization.lattice import Lattice, Node, with_top_level
 from divulge.generalization.pruning_rules import Rule
+from divulge.generalization.rollup import Classes, Rollup
 from divulge.text import as_text, class_name, count_with_noun
 
 _SECONDS = 1.0
@@ -359,18 +360,22 @@ def rounded_outwards(value: float, *, up: bool = True, strict: bool = False) -> 
 def _obstructing_columns(checker: NodeChecker) -> Iterator[str]:
     """Columns without which the most general node is feasible."""
     lattice = checker.rollup.lattice
-    for position, ladder in enumerate(lattice.ladders):
-        if len(ladder.levels[-1].labels) == 1:
+    for position, column_levels in enumerate(lattice.columns):
+        if len(column_levels.levels[-1].labels) == 1:
             continue
         without = Lattice(
-            (*lattice.ladders[:position], with_top_level(ladder), *lattice.ladders[position + 1 :])
+            (
+                *lattice.columns[:position],
+                with_top_level(column_levels),
+                *lattice.columns[position + 1 :],
+            )
         )
         if (
             replace(checker, rollup=replace(checker.rollup, lattice=without))
             .check(without.top)
             .feasible
         ):
-            yield ladder.column
+            yield column_levels.column
 
 
 def _obstructing_class(checker: NodeChecker, node: Node) -> ObstacleClass | None:
@@ -404,16 +409,17 @@ def _labels(rollup: Rollup, classes: Classes, number: int) -> dict[str, str | No
     contingency = rollup.contingency
     pinned = list(contingency.class_key(raw).items())[len(contingency.own_keys) :]
     pinned_labels = {name: as_text(value) for name, value in pinned}
-    if not rollup.lattice.ladders:  # boxes: nothing was cut yet
+    if not rollup.lattice.columns:  # boxes: nothing was cut yet
         return pinned_labels
     steps = zip(
-        rollup.lattice.ladders,
+        rollup.lattice.columns,
         rollup.lattice.levels(classes.node),
         contingency.own_codes,
         strict=True,
     )
     return {
-        ladder.column: step.labels[step.codes[codes[raw]]] for ladder, step, codes in steps
+        column_levels.column: step.labels[step.codes[codes[raw]]]
+        for column_levels, step, codes in steps
     } | pinned_labels
 
 

@@ -23,9 +23,10 @@ from divulge.counting import Contingency
 from divulge.errors import BadInput
 from divulge.generalization.constraints import NodeChecker, node_checker
 from divulge.generalization.infeasibility import infeasible_error
-from divulge.generalization.lattice import Classes, Lattice, Span, ladder_of
+from divulge.generalization.lattice import Lattice, Span, column_levels_of
 from divulge.generalization.mondrian_axes import Axis, OrderedAxis, Tree
 from divulge.generalization.plan import Box, Plan, Recoding
+from divulge.generalization.rollup import Classes
 from divulge.hierarchies import Hierarchy, check_coverage
 from divulge.policy import Promise, Protection
 from divulge.text import as_text
@@ -93,7 +94,7 @@ def _axes(
         sizes = [len(key) for key in contingency.own_keys]
         together, _ = arrays.class_ids(contingency.own_codes, sizes, rows=len(contingency))
     return tuple(
-        Tree(ladder_of(key, used[key.name]), codes, None in key.labels)
+        Tree(column_levels_of(key, used[key.name]), codes, None in key.labels)
         if key.name in used
         else OrderedAxis.of(
             key, codes, strict=strict, order=orders.get(key.name), together=together

@@ -30,7 +30,7 @@ from divulge.text import as_text
 class Tree:
     """A column with a hierarchy."""
 
-    ladder: ColumnLevels
+    column_levels: ColumnLevels
     codes: Ints = field(repr=False)
     """Position in the domain, by raw class."""
     has_null: bool
@@ -38,13 +38,13 @@ class Tree:
     @property
     def leaves(self) -> int:
         """Number of leaves of the hierarchy."""
-        return self.ladder.leaves
+        return self.column_levels.leaves
 
     def _level(self, parts: Members) -> Ints:
         """The lowest level at which all members of a part have one label."""
-        level = np.full(len(parts), self.ladder.height + 1)
-        for number in range(self.ladder.height, -1, -1):
-            of_raw = self.ladder.levels[number].codes[self.codes]
+        level = np.full(len(parts), self.column_levels.height + 1)
+        for number in range(self.column_levels.height, -1, -1):
+            of_raw = self.column_levels.levels[number].codes[self.codes]
             level[parts.least(of_raw) == parts.greatest(of_raw)] = number
         return level
 
@@ -60,7 +60,7 @@ class Tree:
     def _shares_at(self, parts: Members, level: Ints) -> Floats:
         first = self.codes[parts.members[parts.start[:-1]]]
         shares = np.ones(len(parts))
-        for number, step in enumerate(self.ladder.levels):
+        for number, step in enumerate(self.column_levels.levels):
             shares = np.where(level == number, step.shares[first], shares)
         return shares
 
@@ -68,7 +68,7 @@ class Tree:
         """Piece of its part for each member: the child of the common node."""
         below = np.maximum(self._level(parts) - 1, 0)[parts.numbers]
         piece = np.zeros(len(parts.members), dtype=np.int64)
-        for number, step in enumerate(self.ladder.levels):
+        for number, step in enumerate(self.column_levels.levels):
             here = below == number
             piece[here] = step.codes[self.codes[parts.members[here]]]
         return piece
@@ -76,22 +76,22 @@ class Tree:
     def written(self, parts: Members) -> list[tuple[str | None, Span]]:
         """Label of each part, that of the common node, and all values below it."""
         first = self.codes[parts.members[parts.start[:-1]]]
-        hierarchy = self.ladder.hierarchy
+        hierarchy = self.column_levels.hierarchy
         rows = {**hierarchy.beyond, **hierarchy.rows}
         if self.has_null:
             rows[None] = hierarchy.null_labels
         below: dict[tuple[int, str | None], set[str | None]] = {}
-        for number in range(self.ladder.height + 1):
+        for number in range(self.column_levels.height + 1):
             for value, labels in rows.items():
                 below.setdefault((number, labels[number]), set()).add(value)
         spans = {node: frozenset(values) for node, values in below.items()}
         everything = frozenset(rows)
         nodes: list[tuple[str | None, Span]] = []
         for position, number in zip(first.tolist(), self._level(parts).tolist(), strict=True):
-            if number > self.ladder.height:
+            if number > self.column_levels.height:
                 nodes.append((SUPPRESSED, everything))
                 continue
-            step = self.ladder.levels[number]
+            step = self.column_levels.levels[number]
             label = step.labels[step.codes[position]]
             nodes.append((label, spans[number, label]))
         return nodes

@@ -28,8 +28,9 @@ from divulge.arrays import Floats
 from divulge.counting import Contingency
 from divulge.errors import BadInput, nearest
 from divulge.generalization.constraints import Candidate, all_published
-from divulge.generalization.lattice import Classes, Node, Rollup
+from divulge.generalization.lattice import Node
 from divulge.generalization.plan import published, recode
+from divulge.generalization.rollup import Classes, Rollup
 from divulge.text import class_name
 
 Better = Literal["low", "high"]
@@ -302,18 +303,22 @@ class ColumnwiseObjective:
 def _loss(rollup: Rollup, name: str, *, geometric: bool) -> ColumnwiseObjective:
     people = float(rollup.people)
     columns = []
-    for ladder in rollup.lattice.ladders:
-        shares = tuple(level.shares for level in ladder.levels)
-        columns.append(ColumnCost(shares, np.ones(len(shares[0])), people / ladder.leaves, people))
+    for column_levels in rollup.lattice.columns:
+        shares = tuple(level.shares for level in column_levels.levels)
+        columns.append(
+            ColumnCost(shares, np.ones(len(shares[0])), people / column_levels.leaves, people)
+        )
     return ColumnwiseObjective(rollup, name, tuple(columns), _equal_weights(columns), geometric)
 
 
 def _precision(rollup: Rollup) -> ColumnwiseObjective:
     columns = []
-    for ladder in rollup.lattice.ladders:
-        values = len(ladder.levels[0].codes)
-        height = max(ladder.height, 1)
-        levels = tuple(np.full(values, level / height) for level in range(len(ladder.levels)))
+    for column_levels in rollup.lattice.columns:
+        values = len(column_levels.levels[0].codes)
+        height = max(column_levels.height, 1)
+        levels = tuple(
+            np.full(values, level / height) for level in range(len(column_levels.levels))
+        )
         columns.append(ColumnCost(levels, np.ones(values), 0.0, float(rollup.people)))
     return ColumnwiseObjective(
         rollup, "precision", tuple(columns), _equal_weights(columns), better="high"
@@ -322,11 +327,13 @@ def _precision(rollup: Rollup) -> ColumnwiseObjective:
 
 def _non_uniform_entropy(rollup: Rollup) -> ColumnwiseObjective:
     columns = []
-    for ladder, codes in zip(rollup.lattice.ladders, rollup.contingency.own_codes, strict=True):
-        frequencies = arrays.sum_by_id(codes, rollup.sizes, len(ladder.levels[0].codes))
+    for column_levels, codes in zip(
+        rollup.lattice.columns, rollup.contingency.own_codes, strict=True
+    ):
+        frequencies = arrays.sum_by_id(codes, rollup.sizes, len(column_levels.levels[0].codes))
         published = tuple(
             np.log2(arrays.sum_by_id(level.codes, frequencies)[level.codes] / frequencies)
-            for level in ladder.levels
+            for level in column_levels.levels
         )
         suppressed = np.log2(rollup.people / frequencies)
         columns.append(ColumnCost(published, suppressed, 0.0, float(frequencies @ suppressed)))

@@ -22,10 +22,11 @@ from divulge.counting import Contingency
 from divulge.errors import BadInput
 from divulge.generalization.constraints import Candidate, NodeChecker, all_published, node_checker
 from divulge.generalization.infeasibility import infeasible_error
-from divulge.generalization.large_lattice import TIE
-from divulge.generalization.lattice import Rollup, default_beliefs, lattice_of
+from divulge.generalization.lattice import lattice_of
 from divulge.generalization.objectives import UserFunction, displayed_value, find_objective
 from divulge.generalization.pruning_rules import Rule, compile_rules
+from divulge.generalization.rollup import Rollup, default_beliefs
+from divulge.generalization.search_state import TIE
 from divulge.hierarchies import Hierarchy
 from divulge.policy import Promise, Protection
 from divulge.results import Result

@@ -20,7 +20,8 @@ from divulge import arrays
 from divulge.arrays import Bools, Ints
 from divulge.counting import Cells, Contingency, Domain, build_cells
 from divulge.generalization.constraints import Candidate, NodeChecker
-from divulge.generalization.lattice import Rollup, spans_cover
+from divulge.generalization.lattice import spans_cover
+from divulge.generalization.rollup import Rollup
 from divulge.hierarchies import Hierarchy, Labels
 
 LEFT_OUT = "left out"
@@ -206,7 +207,7 @@ def recode(rollup: Rollup, candidate: Candidate) -> Recoding:
     """Return the recoding of a full-domain node."""
     steps = rollup.lattice.levels(candidate.node)
     return Recoding(
-        columns=tuple(ladder.column for ladder in rollup.lattice.ladders),
+        columns=tuple(column_levels.column for column_levels in rollup.lattice.columns),
         labels=tuple(step.labels for step in steps),
         codes=tuple(
             step.codes[codes]

@@ -26,14 +26,15 @@ import numpy as np
 from divulge import metrics
 from divulge.errors import DivulgeError, InternalError
 from divulge.generalization.constraints import Candidate, NodeChecker, all_published
-from divulge.generalization.exact import LARGEST_LAID_OUT, exhaust
+from divulge.generalization.exact_search import LARGEST_LAID_OUT, exhaust
 from divulge.generalization.infeasibility import rounded_outwards
-from divulge.generalization.large_lattice import TIE, SearchProblem, SearchState, explore
+from divulge.generalization.large_lattice_search import explore
 from divulge.generalization.lattice import Node
 from divulge.generalization.mondrian import BoxProblem
 from divulge.generalization.objectives import displayed_value, find_objective
 from divulge.generalization.plan import Plan
 from divulge.generalization.pruning_rules import Rule
+from divulge.generalization.search_state import TIE, SearchProblem, SearchState
 from divulge.metrics import Identity
 from divulge.policy import Promise
 from divulge.results import Result
@@ -411,25 +412,29 @@ class _Explainer:
         self, prices: Sequence[RequirementCost], demands: Sequence[_Requirement]
     ) -> Iterator[ColumnPrice]:
         gone = _fully_suppressed_columns(self.plan)
-        for position, (ladder, level) in enumerate(
-            zip(self.problem.rollup.lattice.ladders, self.best.node, strict=True)
+        for position, (column_levels, level) in enumerate(
+            zip(self.problem.rollup.lattice.columns, self.best.node, strict=True)
         ):
-            wiped = ladder.column in gone
+            wiped = column_levels.column in gone
             bounds = (
                 self._gentler(demand, position)
                 for demand in (demands if wiped else ())
                 if self.nodes_left > 0
             )
             gentler = tuple(bound for bound in bounds if bound is not None)
-            binding = tuple(price.promise for price in prices if ladder.column in price.binds)
-            yield ColumnPrice(ladder.column, level, ladder.height, wiped, binding, gentler)
+            binding = tuple(
+                price.promise for price in prices if column_levels.column in price.binds
+            )
+            yield ColumnPrice(
+                column_levels.column, level, column_levels.height, wiped, binding, gentler
+            )
 
     # --- the nearest gentler bound
     def _gentler(self, demand: _Requirement, column_index: int) -> RelaxedBound | None:
         """Return the nearest relaxed bound of one requirement that saves one column."""
         checker = self.problem.checker
-        ladder = self.problem.rollup.lattice.ladders[column_index]
-        informative_levels = sum(len(level.labels) > 1 for level in ladder.levels)
+        column_levels = self.problem.rollup.lattice.columns[column_index]
+        informative_levels = sum(len(level.labels) > 1 for level in column_levels.levels)
         ceiling = tuple(
             informative_levels - 1 if i == column_index else high
             for i, high in enumerate(self.problem.rollup.lattice.top)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exact search over the lattice for the best full-domain generalization, checking few nodes.
 
-Small lattices are laid out as an array here. For larger ones see `explore` in large_lattice.py,
-which also proves the optimum if it has the time.
+Small lattices are laid out as an array here. For larger ones see `explore` in
+large_lattice_search.py, which also proves the optimum if it has the time.
 
 A node where too many people would have to be suppressed excludes itself and every finer one.
 pruning_rules.py states what a violated requirement proves; Incognito's pruning is the special case
@@ -10,7 +10,7 @@ without suppression. A solution excludes every node whose bound is no better. A 
 excludes every coarser node. The remaining nodes are checked alternately from the middle and from
 the upper end of the bounds. A node from the middle halves the remainder if it is a solution; one
 from the upper end excludes the most if it is not. Nodes that may cost exactly as much as the
-optimum and have lower levels are checked last (large_lattice.py defines which of several optima is
+optimum and have lower levels are checked last (`SearchState` defines which of several optima is
 published).
 """
 
@@ -27,10 +27,12 @@ from divulge.arrays import Floats
 from divulge.counting import Contingency
 from divulge.generalization.constraints import SearchOptions, node_checker
 from divulge.generalization.infeasibility import infeasible_error
-from divulge.generalization.large_lattice import SearchProblem, SearchState, explore
-from divulge.generalization.lattice import Lattice, Node, Rollup, lattice_of
+from divulge.generalization.large_lattice_search import explore
+from divulge.generalization.lattice import Lattice, Node, lattice_of
 from divulge.generalization.objectives import UserFunction, displayed_value, find_objective
 from divulge.generalization.plan import Plan, recode
+from divulge.generalization.rollup import Rollup
+from divulge.generalization.search_state import SearchProblem, SearchState
 from divulge.hierarchies import Hierarchy
 from divulge.policy import Promise
 

@@ -1,162 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Problem and state of a search, and the search of large lattices under a time limit."""
+"""Anytime search of lattices too large to lay out, with the gap that a better solution may close.
+
+Two searches alternate. One goes down from the top: it takes the cheapest solution whose finer
+neighbors have not been checked, and checks them. The other divides the lattice into boxes, all
+nodes from a lowest to a highest one, and takes the box with the least bound. The least waiting
+bound is a lower bound of the cost of every solution. When it reaches the best solution, that is
+the optimum, and the gap is closed. Last, the best solution goes down to finer neighbors of the
+same cost, as long as there are any.
+
+Every node is in exactly one waiting box, unless it was checked or cannot be a solution:
+- A node e that excludes every finer one divides a box whose lowest node is finer. Each solution
+  in it is above e in some column. In some order of the columns, those above e in the first of
+  them make one box, those above it in the second but not in the first another, and so on. A box
+  that is nowhere above e is excluded as a whole. Of several such e, the one whose cheapest box
+  costs most is taken. The cheapest box comes last, because it is cut in the most columns.
+- A lowest node that was checked and excludes nothing divides its box in the same way: every other
+  node is above it in some column.
+- The bound of a box: every node in it is coarser than the lowest and finer than the highest. So
+  it suppresses at least as many people as the highest proves for all finer nodes (objectives.py
+  has the lower bounds of both costs).
+"""
 
 from __future__ import annotations
 
 import heapq
-import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from divulge.arrays import Floats, Ints
-from divulge.generalization.constraints import Candidate, NodeChecker
-from divulge.generalization.lattice import Lattice, Node, Rollup
-from divulge.generalization.objectives import Objective, displayed_value
-from divulge.generalization.plan import CheckedNode
-
-TIE = 1e-12
-"""Costs with a smaller difference are treated as equal."""
+from divulge.generalization.lattice import Lattice, Node
+from divulge.generalization.search_state import SearchState
 
 
-@dataclass(frozen=True, eq=False)
-class SearchProblem:
-    """Requirements to meet and a cost to minimize."""
-
-    checker: NodeChecker
-    objective: Objective
-    ceiling: Node | None = None
-    """The highest level that each column may have; None for that of the lattice."""
-
-    @property
-    def rollup(self) -> Rollup:
-        """The counts by class."""
-        return self.checker.rollup
-
-    @cached_property
-    def region(self) -> Lattice:
-        """The part of the lattice that is searched; levels have the same numbers in both."""
-        lattice = self.rollup.lattice
-        if self.ceiling is None:
-            return lattice
-        cut = zip(lattice.ladders, self.ceiling, strict=True)
-        return Lattice(
-            tuple(replace(ladder, levels=ladder.levels[: high + 1]) for ladder, high in cut)
-        )
-
-
-@dataclass(eq=False)
-class SearchState:
-    """The checked nodes, the best solution among them, and when to stop.
-
-    Among solutions of equal cost, the one with the least sum of levels is the best. Further ties
-    are decided by the level of the first column, then of the second, and so on. So details that
-    cost nothing are published.
-    """
-
-    problem: SearchProblem
-    keep_ties: bool = False
-    keep_nodes: bool = False
-    deadline: float = np.inf
-    """Time limit on the clock of time.monotonic()."""
-    most_nodes: float = np.inf
-    """Maximum number of nodes to check."""
-    rival: Candidate | None = None
-    """A solution to beat: if passed, the search stops at the first better one."""
-    best: Candidate | None = None
-    cost: float = np.inf
-    ties: list[Node] = field(default_factory=list)
-    nodes: list[CheckedNode] = field(default_factory=list)
-    checked: int = 0
-
-    @property
-    def out_of_time(self) -> bool:
-        """True if the search has to stop."""
-        beaten = self.rival is not None and self.best is not self.rival
-        return beaten or self.checked >= self.most_nodes or time.monotonic() >= self.deadline
-
-    @property
-    def threshold(self) -> float:
-        """Nodes whose bound reaches this cost need not be checked."""
-        if self.keep_ties and self.best is not None:
-            return self.cost + 2 * TIE * max(1.0, abs(self.cost))
-        return self.cost
-
-    @property
-    def slack(self) -> float:
-        """Maximum difference from the best cost that counts as equal."""
-        return TIE * max(1.0, abs(self.cost))
-
-    def wins_ties(self, node: Node) -> bool:
-        """True if a node that costs as much as the best one would replace it."""
-        return self.best is None or (sum(node), node) < (sum(self.best.node), self.best.node)
-
-    def is_beaten(self, floor: float, node: Node) -> bool:
-        """True if no node coarser than this checked one can replace the best one.
-
-        `floor` is the lower bound of their costs.
-        """
-        if self.best is None or self.keep_ties:
-            return floor >= self.threshold
-        return floor > self.cost + self.slack or (
-            floor >= self.cost - self.slack and not self.wins_ties(node)
-        )
-
-    def look(self, node: Node) -> tuple[Candidate, float]:
-        """Check a node; its cost is infinite if it is not a solution."""
-        candidate = self.problem.checker.check(node)
-        if candidate.feasible:
-            cost = self.problem.objective.cost(candidate)
-        else:
-            cost = np.inf
-        self.checked += 1
-        if candidate.feasible:
-            self._compare(candidate, cost)
-        if self.keep_nodes:
-            node_record = CheckedNode(
-                levels=self.problem.rollup.lattice.levels_by_column(node),
-                feasible=candidate.feasible,
-                value=displayed_value(self.problem.objective, cost) if candidate.feasible else None,
-                suppressed=candidate.suppressed,
-                classes=candidate.published_classes,
-                obstacle=None if candidate.obstacle is None else candidate.obstacle.text,
-            )
-            self.nodes.append(node_record)
-        return candidate, cost
-
-    def _compare(self, candidate: Candidate, cost: float) -> None:
-        slack = TIE * max(1.0, abs(cost))
-        if self.best is None or cost < self.cost - slack:
-            self.best, self.cost, self.ties = candidate, cost, [candidate.node]
-        elif cost <= self.cost + slack:
-            self.ties.append(candidate.node)
-            if self.wins_ties(candidate.node):
-                self.best = candidate
-
-
-# --- large lattices -------------------------------------------------------------------------------
-# Lattices too large to lay out: an anytime search that reports how much better a solution could
-# still be.
-#
-# Two searches alternate. One goes down from the top: it takes the cheapest solution whose finer
-# neighbors have not been checked, and checks them. The other divides the lattice into boxes, all
-# nodes from a lowest to a highest one, and takes the box with the least bound. The least waiting
-# bound is a lower bound of the cost of every solution. When it reaches the best solution, that is
-# the optimum, and the gap is closed. Last, the best solution goes down to finer neighbors of the
-# same cost, as long as there are any.
-#
-# Every node is in exactly one waiting box, unless it was checked or cannot be a solution:
-# - A node e that excludes every finer one divides a box whose lowest node is finer. Each solution
-#   in it is above e in some column. In some order of the columns, those above e in the first of
-#   them make one box, those above it in the second but not in the first another, and so on. A box
-#   that is nowhere above e is excluded as a whole. Of several such e, the one whose cheapest box
-#   costs most is taken. The cheapest box comes last, because it is cut in the most columns.
-# - A lowest node that was checked and excludes nothing divides its box in the same way: every other
-#   node is above it in some column.
-# - The bound of a box: every node in it is coarser than the lowest and finer than the highest. So
-#   it suppresses at least as many people as the highest proves for all finer nodes (objectives.py
-#   has the lower bounds of both costs).
 @dataclass(eq=False)
 class _Explorer:
     state: SearchState
