@@ -26,7 +26,7 @@ _LOCK = threading.RLock()
 """Reentrant, because a handler of signals may run while its own thread holds the lock."""
 _removals: dict[object, Callable[[], object]] = {}
 notes: list[str] = []
-"""Sentences about what is already public.
+"""Sentences about what is already public or written.
 
 They keep a user from assuming that an interrupted command changed nothing.
 """

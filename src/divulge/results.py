@@ -279,7 +279,10 @@ def write_file(target: Path, content: bytes, what: str, *, private: bool = False
             partial = Path(folder) / target.name
             partial.touch(mode=0o600 if private else 0o666)
             partial.write_bytes(content)
-            return partial.replace(target)
+            with interrupts.defer_signals():
+                written = partial.replace(target)
+                interrupts.notes.append(f"{target} was written before")
+            return written
     except OSError as error:
         raise BadInput(f"the {what} cannot be written to {target}: {error.strerror}") from None
 

@@ -128,6 +128,17 @@ def test_numbers_and_columns_stay(folder: Path) -> None:
     assert "age" in called(folder, *call[:-1], redaction.OPTION).out
 
 
+def test_values_in_words_of_divulge_are_hidden(tmp_path: Path) -> None:
+    """A person whose id consists of words that our own messages use is hidden, too."""
+    folder = prepare(tmp_path, lambda text: re.sub(r"patient (\d+)", r"people class \1", text))
+    call = ("compose", "@release", "@release", "--truth", "@t.csv", "--person", "name")
+    for as_json in ((), ("--json",)):
+        shown = called(folder, *call, "--who", "people class 1", redaction.OPTION, *as_json)
+        assert shown.code == 0, shown.err
+        assert not re.search(r"person\W+(people|class)", shown.out + shown.err)
+        assert "people class" not in shown.out + shown.err
+
+
 def test_the_environment_variable_redacts_too(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

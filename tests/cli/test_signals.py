@@ -148,6 +148,35 @@ def test_json_has_one_object_when_interrupted(tmp_path: Path) -> None:
         assert (done.returncode, done.stderr) == (143, "divulge: terminated\n")
 
 
+def test_a_report_that_was_written_before_the_signal_is_named(tmp_path: Path) -> None:
+    """The signal comes when the report is renamed, which it waits for."""
+    program = (
+        "import pathlib, signal, sys\n"
+        "rename = pathlib.Path.replace\n"
+        "def renamed(self, target):\n"
+        "    signal.raise_signal(signal.SIGTERM)\n"
+        "    return rename(self, target)\n"
+        "pathlib.Path.replace = renamed\n"
+        "from divulge.cli.start import main\n"
+        "main()\n"
+    )
+    table = tmp_path / "patients.csv"
+    table.write_text(nine_patients.ROWS, encoding="utf-8")
+    report = tmp_path / "report.html"
+    command = ["report", str(table), "--qi", "zip,age", "--out", str(report)]
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", program, *command],
+        env=os.environ | {"PYTHONPATH": str(SOURCES)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == f"divulge: terminated; {report} was written before\n"
+    assert done.returncode == 143
+    assert report.exists()
+    assert [path.name for path in tmp_path.iterdir() if ".divulge" in path.name] == []
+
+
 def test_an_ignored_signal_stays_ignored(tmp_path: Path) -> None:
     """Shells let background jobs ignore Ctrl-C, and nohup a closing terminal."""
     table = tmp_path / "patients.csv"

@@ -188,4 +188,9 @@ def test_values_are_hidden_everywhere(context: Any, served: Served, folder: Path
         assert page.trouble() == ""
         shown = page.page.inner_html("main")
         assert [value for value in values if value in shown] == [], place
+    page.go("dossier")
+    page.click("button[name=example]")
+    assert page.trouble() == ""
+    shown = page.page.inner_html("main")
+    assert [value for value in ("insulin", "Ann Lee", "bookshop") if value in shown] == []
     page.close()

@@ -194,6 +194,20 @@ def test_hidden_values_are_nowhere_on_the_page(worker: Worker, place: str) -> No
         assert "k_anonymity" in hidden_page["policy"]
 
 
+def test_hidden_values_are_nowhere_on_the_page_of_a_dossier(worker: Worker) -> None:
+    """Values of the records and names of the records; labels and numbers stay."""
+    told(worker, "dossier", ("example", "", ""))
+    open_page = same_texts(worker, "dossier")["page"]
+    worker.state = replace(worker.state, hidden=True)
+    hidden_page = same_texts(worker, "dossier")["page"]
+    for value in ("insulin", "555-0101", "0815", "Ann Lee", "pharmacy", "bookshop"):
+        assert value in open_page
+        assert value not in hidden_page
+    for text in ("medicine", "0.9889", "What to verify"):
+        assert text in open_page
+        assert text in hidden_page
+
+
 def same_texts(worker: Worker, place: str) -> dict[str, str]:
     """Show a tab; return the command, the Python code and the policy of the page, and its HTML."""
     before = worker._output.tell()  # noqa: SLF001 - a pipe, which is a text here
@@ -211,3 +225,27 @@ def test_reports_for_the_publisher_are_private(worker: Worker, tmp_path: Path) -
     modes = {path.name: path.stat().st_mode & 0o777 for path in (papers, *papers.iterdir())}
     assert modes["release-papers"] == 0o700
     assert (modes["report.html"], modes["divulge.toml"]) == (0o600, 0o600)
+
+
+@pytest.mark.parametrize(
+    ("place", "changes"),
+    [("publish", [("out", "", "release")]), ("anatomize", [("out", "", "release")])],
+)
+def test_a_publication_is_reported_though_the_page_has_asked_for_something_newer(
+    worker: Worker, tmp_path: Path, place: str, changes: list[tuple[str, str, Any]]
+) -> None:
+    newer: dict[str, Any] = {"place": place, "to": 2}
+    announce = worker.announce_release
+
+    def announce_and_ask(folder: Path) -> None:
+        announce(folder)
+        worker._request_queue.put(newer)  # noqa: SLF001 - as the server does
+
+    worker.announce_release = announce_and_ask  # type: ignore[method-assign]
+    assert told(worker, place, *changes, ("publish", "", ""), shown=True) == []
+    assert (tmp_path / "release" / "manifest.json").exists()
+    assert worker._request_queue.get() == newer  # noqa: SLF001 - the next one to be answered
+    page = same_texts(worker, place)["page"]
+    assert "and verified" in page
+    assert "manifest.json" in page
+    assert "and verified" not in same_texts(worker, place)["page"]  # it is said once

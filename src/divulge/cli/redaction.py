@@ -44,8 +44,12 @@ _OF_CELLS_IN = {
     "high": frozenset(("ranges",)),
     "record": frozenset(("steps",)),
     "why": frozenset(("worst",)),
+    "person": frozenset(("", "people")),
 }
-"""Keys that hold a data value only below these parents; the value of a metric is a number."""
+"""Keys that hold a data value only below these parents; the value of a metric is a number.
+
+No parent (`""`) is the document itself. `person` names a person there, and a column in settings.
+"""
 _OURS = frozenset(
     "counts nulls role attack kind method engine aim scope verdict how linkage association "
     "algorithm workload guard state looks_like "

@@ -69,6 +69,8 @@ class Worker:
         self._initial_changes: list[Any] = []
         self._notice: dict[str, str] = {}
         """Error and hint that are sent with the next answer."""
+        self._outcomes: dict[tuple[str, str], str] = {}
+        """Parts that say what was published, by tab and element, until an answer contains them."""
         self._lock = threading.Lock()
         self._request_number = 0
         self._cache: dict[tuple[str, str, str], OrderedDict[Any, Any]] = {}
@@ -89,12 +91,32 @@ class Worker:
             Superseded: The page has sent a newer request.
         """
         self.stop_if_superseded()
+        self.send(put=element_id, html=self._html_of(parts))
+
+    def _html_of(self, parts: Sequence[Any]) -> str:
         text = str(html.joined(parts))
         if self.state.hidden:
-            text = redaction.hide_phrases(
+            return redaction.hide_phrases(
                 text, [protection.who for protection in self.state.policy.protections]
             )
-        self.send(put=element_id, html=text)
+        return text
+
+    def clear_outcome(self, tab: str, element_id: str) -> None:
+        """Empty a part that says what was published earlier."""
+        self._outcomes.pop((tab, element_id), None)
+        self.send(put=element_id, html="")
+
+    def put_outcome(self, tab: str, element_id: str, *parts: Any) -> None:
+        """Fill a part that says what was published.
+
+        It is sent with the next answer for this tab. What is on the disk is therefore reported even
+        if the page has sent a newer request meanwhile.
+        """
+        self._outcomes[tab, element_id] = self._html_of(parts)
+
+    def _send_outcomes(self, tab: str) -> None:
+        for key in [key for key in self._outcomes if key[0] == tab]:
+            self.send(put=key[1], html=self._outcomes.pop(key))
 
     def stop_if_superseded(self) -> None:
         """Raise `Superseded` if the page has sent a newer request."""
@@ -248,10 +270,12 @@ class Worker:
         if self._run_guarded(lambda: self._apply_changes(load_tab, request)) and renders:
             # The page still shows the previous state. If the new one cannot be shown, the old parts
             # are removed.
-            self._run_guarded(
+            is_complete = self._run_guarded(
                 lambda: load_tab(request["place"]).show(self, self._is_partial(request)),
                 outdated=True,
             )
+            if is_complete and self._request_queue.empty():  # a newer answer would replace this one
+                self._send_outcomes(request["place"])
         if self._notice:
             self.send(**self._notice)
             self._notice = {}

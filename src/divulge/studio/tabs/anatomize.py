@@ -80,7 +80,7 @@ def _publish(worker: Worker, *_: Any) -> None:
     folder = Path(worker.state.argument(_TAB_NAME, "out", _FOLDER)).expanduser()
     release = anatomized_release(worker)
     worker.begin_step("writing the tables, reading them back and working out the levels again")
-    worker.put_part("done")  # remove the message of an earlier publication
+    worker.clear_outcome(_TAB_NAME, "done")
     worker.announce_release(folder)
     release.write(folder)
     worker.send(published=str(folder))
@@ -91,7 +91,8 @@ def _publish(worker: Worker, *_: Any) -> None:
     ]
     sentence = el("p", "The tables were written, read back from the disk, and keep every bound.")
     chip = html.joined((html.chip("ok", "published"), " and verified"))
-    worker.put_part("done", card(chip, sentence, html.table(("file", "what it is"), file_rows)))
+    file_table = html.table(("file", "what it is"), file_rows)
+    worker.put_outcome(_TAB_NAME, "done", card(chip, sentence, file_table))
 
 
 # --- results of the library -----------------------------------------------------------------------

@@ -16,6 +16,7 @@ import divulge as dv
 from divulge import charts, output, results
 from divulge.errors import DivulgeError
 from divulge.output import html
+from divulge.studio import redaction
 from divulge.studio.session_state import SessionState
 from divulge.studio.tabs.tab import (
     Html,
@@ -242,6 +243,7 @@ def show(worker: Worker, changed: bool) -> None:  # noqa: FBT001 - as in every t
     rule = _match_rule(worker.state)
     operator = dv.dossier.Chain(()) if rule is None else dv.dossier.Resolve(rule)
     attack_result = _cached(worker, "attack", lambda: dv.dossier.attack(records, truth, operator))
+    hidden = worker.state.hidden
     worker.put_part("known", *_leakage_view(worker, attack_result))
     progress = worker.begin_step("adding record by record")
     steps = _cached(
@@ -249,14 +251,15 @@ def show(worker: Worker, changed: bool) -> None:  # noqa: FBT001 - as in every t
         "timeline",
         lambda: dv.dossier.timeline(records, truth, operator=operator, progress=progress),
     )
-    worker.put_part("grew", _chart_card(steps))
+    worker.put_part("grew", _chart_card(steps, hidden=hidden))
     without_each = _cached(
         worker, "without", lambda: dv.dossier.without(records, truth, operator=operator)
     )
-    worker.put_part("labels", _chart_card(without_each))
+    worker.put_part("labels", _chart_card(without_each))  # its chart shows labels only
     enhancements = _cached(worker, "enhance", lambda: dv.dossier.enhance_each(records, rule=rule))
     lead = "What an adversary would check first, and so what she is least sure of."
-    worker.put_part("verify", card("What to verify", _result_table(enhancements), lead=lead))
+    verification_table = _result_table(enhancements, hidden=hidden)
+    worker.put_part("verify", card("What to verify", verification_table, lead=lead))
     if rule is None or not budget:
         worker.put_part("disinformation")
         return
@@ -266,7 +269,7 @@ def show(worker: Worker, changed: bool) -> None:  # noqa: FBT001 - as in every t
         "plan",
         lambda: dv.dossier.plan_disinformation(records, truth, rule=rule, budget=budget),
     )
-    worker.put_part("disinformation", _chart_card(plan, _first_sentence(plan)))
+    worker.put_part("disinformation", _chart_card(plan, _first_sentence(plan), hidden=hidden))
 
 
 def _show_opening(worker: Worker) -> None:
@@ -323,8 +326,10 @@ def _first_sentence(result: Any) -> str:
 
 def _leakage_view(worker: Worker, result: Any) -> Iterator[Html]:
     share = output.dossier.share
+    hidden = worker.state.hidden
     yield el("h1", "What is known of this person")
-    yield el("p", _first_sentence(result), class_="verdict")
+    if not hidden:  # the sentence names the records
+        yield el("p", _first_sentence(result), class_="verdict")
     yield html.tiles(
         html.tile(
             share(result.leakage),
@@ -334,20 +339,36 @@ def _leakage_view(worker: Worker, result: Any) -> Iterator[Html]:
         html.tile(f"{len(_records(worker)):,}", f"records; {len(result.records):,} after linking"),
     )
     lead = "What each record tells, after those that belong together were linked."
-    yield card("Record by record", _result_table(result), lead=lead)
+    yield card("Record by record", _result_table(result, hidden=hidden), lead=lead)
 
 
-def _chart_card(result: Any, lead: str = "") -> Html:
-    """Return the chart of a result, and its numbers."""
-    chart = html.figure(charts.as_json(result.chart()))
-    numbers = el("details", el("summary", "the numbers"), _result_table(result))
+def _chart_card(result: Any, lead: str = "", *, hidden: bool = False) -> Html:
+    """Return the chart of a result, and its numbers; with hidden values only the numbers."""
+    if hidden:
+        chart = None
+    else:
+        chart = html.figure(charts.as_json(result.chart()))
+    result_table = _result_table(result, hidden=hidden)
+    numbers = el("details", el("summary", "the numbers"), result_table, open=hidden)
     return el("div", el("p", lead) if lead else None, chart, numbers, class_="card")
 
 
-def _result_table(result: Any) -> Html:
+def _result_table(result: Any, *, hidden: bool = False) -> Html:
+    """Return the table of a result; with hidden values only its labels and numbers are shown."""
     head, rows = results.rows_of(result)
-    cells = [[_cell_text(value) for value in row] for row in rows]
+    cells = [
+        [
+            redaction.HIDDEN if hidden and _may_be_value(name, value) else _cell_text(value)
+            for name, value in zip(head, row, strict=True)
+        ]
+        for row in rows
+    ]
     return el("div", html.table(head, cells, most=100), class_="scroll", tabindex="0")
+
+
+def _may_be_value(column: str, value: Any) -> bool:
+    """Return True unless the cell is a number or a label; the name of a record may be a person."""
+    return column != "label" and isinstance(value, str | list | tuple)
 
 
 def _cell_text(value: Any) -> Any:

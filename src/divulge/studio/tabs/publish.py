@@ -55,7 +55,7 @@ def _publish(worker: Worker, *_: Any) -> None:
     folder = Path(worker.state.target).expanduser()
     release = planned_release(worker)
     worker.begin_step("writing the release, reading it back and measuring it again")
-    worker.put_part("done")  # remove the message of an earlier publication
+    worker.clear_outcome("publish", "done")
     worker.announce_release(folder)
     release.write(folder, format=worker.state.format or None, force=worker.state.force)
     reports_folder = folder.parent / f"{folder.name}-papers"
@@ -71,7 +71,9 @@ def _publish(worker: Worker, *_: Any) -> None:
         )
     results.write_file(reports_folder / FILE, worker.state.text.encode(), "policy", private=True)
     worker.send(papers=str(reports_folder.resolve()))
-    worker.put_part("done", _published_card(folder, [*reports, reports_folder / FILE]))
+    worker.put_outcome(
+        "publish", "done", _published_card(folder, [*reports, reports_folder / FILE])
+    )
 
 
 def _published_card(folder: Path, report_paths: list[Path]) -> Html:
