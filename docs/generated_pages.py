@@ -12,6 +12,7 @@ import ast
 import html
 import importlib
 import inspect
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +24,7 @@ from typer.main import get_command
 
 import divulge as dv
 from divulge.cli.main import COMMANDS
+from divulge.output import json_schema
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -262,9 +264,7 @@ def _shown(path: str, heading: str) -> str:
 
 
 def _documents_schema() -> str:
-    return (Path(__file__).parents[1] / "src/divulge/cli/documents.schema.json").read_text(
-        encoding="utf-8"
-    )
+    return json.dumps(json_schema.schema(), indent=1, ensure_ascii=False) + "\n"
 
 
 PAGES = {

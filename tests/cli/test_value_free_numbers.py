@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from divulge.cli import redaction
+from divulge.marks import HIDDEN
 from tests.helpers import run_cli
 
 ROLES = (
@@ -172,6 +173,6 @@ def test_numbers_that_are_no_values_stay(folder: Path) -> None:
     document = json.loads(run_cli(*CALLS["generalize"], redaction.OPTION, "--json").out)
     assert document["levels"].keys() == {"age", "zip", "income", "visited"}
     assert all(isinstance(level, int) for level in document["levels"].values())
-    assert document["chosen_hierarchies"]["age"]["top"] == redaction.HIDDEN
+    assert document["chosen_hierarchies"]["age"]["top"] == HIDDEN
     bounds = json.loads(run_cli(*CALLS["anatomize"], redaction.OPTION, "--json").out)
     assert bounds["settings"]["model"]["beta"] == "1/2"

@@ -28,44 +28,10 @@ from typing import Any, TextIO
 
 from divulge import results
 from divulge.errors import DivulgeError
+from divulge.marks import HIDDEN
 
 OPTION = "--value-free"
 VARIABLE = "DIVULGE_VALUE_FREE"
-HIDDEN = "…"
-_OF_CELLS = frozenset(
-    "class becomes known guess examples null ruled_out instead cut_points cuts condition protects "
-    "rule_out rule_in order orders keep among answer chosen_hierarchies rules missing".split()
-)
-"""Keys of documents whose values are data values, or sentences about them."""
-_OF_CELLS_IN = {
-    "value": frozenset("over_represented values attributes options misfits".split()),
-    "values": frozenset("classes edges".split()),
-    "low": frozenset(("ranges",)),
-    "high": frozenset(("ranges",)),
-    "record": frozenset(("steps",)),
-    "why": frozenset(("worst",)),
-    "person": frozenset(("", "people")),
-}
-"""Keys that hold a data value only below these parents; the value of a metric is a number.
-
-No parent (`""`) is the document itself. `person` names a person there, and a column in settings.
-"""
-_OURS = frozenset(
-    "counts nulls role attack kind method engine aim scope verdict how linkage association "
-    "algorithm workload guard state looks_like "
-    "reason told in_words not_tried symbol unit meaning formula correlation search distance band".split()  # noqa: E501
-)
-"""Keys whose texts are written by divulge and hold no data value."""
-_NUMBERS_OF_COLUMNS = frozenset(
-    "levels optima recursive_l least_distance graded weights bits".split()
-)
-"""Keys below which a number keyed by a column is not a value of that column."""
-_EXACT = re.compile(
-    r"divulge|version|alpha|beta|gamma|delta|bound|worst|printed|(?:least|never|always|kept)_\w+"
-)
-"""Keys of numbers that are written as texts: a version, an exact fraction."""
-_AGGREGATES = ("sum", "average")
-_MOMENTS = frozenset("at expires retracted today date".split())
 _COUNTED = frozenset(
     "rows row people person records record columns column values value classes class groups "
     "group tables table releases release times "
@@ -81,8 +47,6 @@ _PART = re.compile(
     r"""|(?P<range>[\[(]\s*[-\d.,* ]+[\])])|(?P<option>--[a-z][a-z-]*)|(?P<path>(?:\.{0,2}/|[A-Za-z]:\\)\S+)"""  # noqa: E501
     r"""|(?P<number>(?<![\w.])\d[\d,]*(?:\.\d+)?%?(?![\w*]))|(?P<word>[^\W\d_][\w'*-]*)|(?P<rest>\w[\w*]*)"""
 )
-_NUMERAL = re.compile(r"-?\d[\d./:-]*")
-_NOT_FINITE = ("inf", "-inf", "nan")
 
 
 # --- whether redaction was requested --------------------------------------------------------------
@@ -103,7 +67,14 @@ def sieved(
     err = sys.stderr
     with (
         results.without_values(),
-        contextlib.redirect_stdout(Sieve(out, known_names, as_json="--json" in command_line)),
+        contextlib.redirect_stdout(
+            Sieve(
+                out,
+                known_names,
+                command=_command_of(command_line),
+                as_json="--json" in command_line,
+            )
+        ),
         contextlib.redirect_stderr(Sieve(err, known_names)),
     ):
         yield (
@@ -128,9 +99,17 @@ class Sieve(io.TextIOBase):
     """
 
     def __init__(
-        self, stream: TextIO, known_names: Collection[str], *, as_json: bool = False
+        self,
+        stream: TextIO,
+        known_names: Collection[str],
+        *,
+        command: str = "",
+        as_json: bool = False,
     ) -> None:
-        self.stream, self.known, self.as_json = stream, known_names, as_json
+        self.stream = stream
+        self.known = known_names
+        self.command = command
+        self.as_json = as_json
         self.vouched: set[str] = set()
         """Texts of the program itself, such as help texts, that are written unchanged."""
 
@@ -165,7 +144,7 @@ class Sieve(io.TextIOBase):
 
     def document(self, document: Mapping[str, Any]) -> None:
         """Write the document of a command without data values, as JSON or line by line."""
-        left = without_values(document, self.known)
+        left = without_values(document, self.command, self.known)
         self.stream.write(
             json.dumps(left, allow_nan=False) + "\n" if self.as_json else "".join(_lines(left))
         )
@@ -173,68 +152,30 @@ class Sieve(io.TextIOBase):
 
 # --- documents ------------------------------------------------------------------------------------
 def without_values(
-    node: Any,
-    known_names: Collection[str],
-    *,
-    key: str = "",
-    parent: str = "",
-    of_cells: bool = False,
-) -> Any:
-    """Return a document without data values.
+    document: Mapping[str, Any], command: str, known_names: Collection[str]
+) -> dict[str, Any]:
+    """Return the document of a command without data values, by the marks of its fields."""
+    from divulge.output import json_documents, redaction
 
-    Texts are hidden unless their key marks them as harmless or they are known names.
-    """
-    of_cells = (
-        of_cells or key in _OF_CELLS or parent in _OF_CELLS_IN.get(key, ()) or parent == "reference"
+    if {"error", "hint", "exit_code"} <= document.keys():
+        document_type = json_documents.DOCUMENTS[json_documents.ERROR]
+    else:
+        document_type = json_documents.DOCUMENTS.get(command)
+    visible: dict[str, Any] = redaction.redacted(
+        dict(document), document_type, lambda note: hide(note, known_names)
     )
-    if isinstance(node, Mapping):
-        if node.get("what") in _AGGREGATES:  # over few people it can be the value of one of them
-            node = {**node, **dict.fromkeys({"estimate", "low", "high"} & node.keys(), HIDDEN)}
-        return {
-            _renamed(name, position, known_names, key): without_values(
-                item, known_names, key=name, parent=key, of_cells=of_cells
-            )
-            for position, (name, item) in enumerate(node.items(), start=1)
-        }
-    if isinstance(node, list):
-        return [
-            without_values(item, known_names, key=key, parent=parent, of_cells=of_cells)
-            for item in node
-        ]
-    if node is None or isinstance(node, bool):
-        return node
-    if of_cells or (_is_numeral(node) and _is_of_column(key, parent, known_names)):
-        return HIDDEN
-    if not isinstance(node, str) or node in _NOT_FINITE:
-        return node
-    if _is_numeral(node):
-        if key in _MOMENTS or _EXACT.fullmatch(key):
-            return node
-        return HIDDEN
-    ours = key in _OURS or parent in _OURS or node in known_names or _is_place(node)
-    if ours or (key in _MOMENTS and _NUMERAL.match(node)):
-        return node
-    return hide(node, known_names)
+    return visible
 
 
-def _is_numeral(node: Any) -> bool:
-    return not isinstance(node, str) or _NUMERAL.fullmatch(node) is not None
+def _command_of(command_line: Sequence[str]) -> str:
+    """Return the name of the command, of two words in a group of commands."""
+    from divulge.output.json_documents import DOCUMENTS
+
+    names = [" ".join(command_line[:length]) for length in (2, 1)]
+    return next((name for name in names if name in DOCUMENTS), "")
 
 
-def _is_of_column(key: str, parent: str, known_names: Collection[str]) -> bool:
-    """Return True if a number below this key may be a value of the column that the key names."""
-    return key in known_names and key not in _keys() and parent not in _NUMBERS_OF_COLUMNS
-
-
-def _renamed(name: str, position: int, known_names: Collection[str], parent: str) -> str:
-    """Return the key of an object, or a placeholder if the key may be a data value."""
-    ours = name in known_names or name in _keys() or parent in _OURS or _is_place(name)
-    if ours:
-        return name
-    return f"{HIDDEN} {position}"
-
-
-def _is_place(text: str) -> bool:
+def _is_path(text: str) -> bool:
     """Return True for the path of an existing file or folder.
 
     A folder of a partitioned table (zip=476) is a data value.
@@ -375,7 +316,7 @@ def _sifted(match: re.Match[str], known_names: Collection[str], before: str, aft
         return part
     if kind == "path":
         bare = part.rstrip(".,:;)'")
-        if _is_place(bare):
+        if _is_path(bare):
             return part
         return HIDDEN
     if kind == "word":
@@ -428,24 +369,6 @@ def _metrics() -> frozenset[str]:
     from divulge import metrics
 
     return frozenset(metric.name for metric in metrics.METRICS)
-
-
-@functools.cache
-def _keys() -> frozenset[str]:
-    """Return every key of the document schema, and every metric."""
-    schema = json.loads(
-        resources.files("divulge.cli").joinpath("documents.schema.json").read_text(encoding="utf-8")
-    )
-    key_names: set[str] = set(_metrics())
-    left = [schema]
-    while left:
-        node = left.pop()
-        if isinstance(node, dict):
-            key_names.update(node.get("properties", {}))
-            left += node.values()
-        elif isinstance(node, list):
-            left += node
-    return frozenset(key_names)
 
 
 # --- texts that are not data values ---------------------------------------------------------------
