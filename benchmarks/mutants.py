@@ -3,7 +3,7 @@
 
     make mutants                                            # 40 changes, spread over the folders of src/divulge
     make mutants ARGS="--seed 7 --count 100"
-    make mutants ARGS="--folder views --folder answers"     # only these
+    make mutants ARGS="--folder output --folder queries"    # only these
     make mutants ARGS="--replay composition/intersection_bounds.py:412:0"
     make mutants ARGS="--seed 7 --index 12 --output"        # one change by its index, with the output of pytest
     make mutants ARGS="--folder queries --tests tests/queries"   # only by these tests

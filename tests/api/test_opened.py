@@ -14,7 +14,7 @@ import pytest
 import divulge as dv
 from divulge.api import opened
 from divulge.errors import BadInput
-from divulge.releases import manifest
+from divulge.releases import file_hashes, manifest
 from tests.helpers import run_cli
 
 PEOPLE = pa.table(
@@ -47,13 +47,14 @@ def folder(tmp_path: Path) -> Path:
 def hashed_files(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """Count how often each file is hashed."""
     counts: Counter[str] = Counter()
-    original_function = manifest.sha256
+    original_function = file_hashes.sha256
 
     def counted_sha256(path: Path) -> str:
         counts[f"{path.parent.name}/{path.name}"] += 1
         return original_function(path)
 
-    monkeypatch.setattr(manifest, "sha256", counted_sha256)
+    for module in (file_hashes, manifest):
+        monkeypatch.setattr(module, "sha256", counted_sha256)
     return counts
 
 

@@ -101,6 +101,14 @@ def test_contributors_find_every_layer_and_every_file_that_they_are_told_of() ->
     table = "".join(re.findall(r"^\| (.*?) \| ", text, re.MULTILINE))
     layers = {name.rstrip("/") for name in re.findall(r"`(\w+/?)`", table)}
     assert set(ORDER) - {"__init__", "__main__"} <= layers
-    told = re.findall(r"`((?:src|tests|docs|benchmarks)/[\w/.]*)`", "\n".join([text, *others]))
-    assert len(told) > 30
-    assert [name for name in told if not (ROOT / name.replace("NAME", "check")).exists()] == []
+    paths = re.findall(r"`((?:src|tests|docs|benchmarks)/[\w/.]*)`", "\n".join([text, *others]))
+    assert len(paths) > 30
+    assert [path for path in paths if not (ROOT / path.replace("NAME", "check")).exists()] == []
+    files = re.findall(r"`(\w+\.py)`", text)
+    present = {
+        path.name
+        for folder in ("src", "tests", "benchmarks", "docs", "reproduction")
+        for path in (ROOT / folder).rglob("*.py")
+    }
+    assert len(files) > 10
+    assert [name for name in files if name not in present] == []

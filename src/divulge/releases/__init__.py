@@ -2,6 +2,7 @@
 """Releases: write rows to a private folder, read them back, check them, and publish them."""
 
 from divulge.releases.earlier_release import ContinuedRelease
+from divulge.releases.file_hashes import sha256
 from divulge.releases.formats import Format, choose_format, draw_secret, read_rows, shuffled
 from divulge.releases.generalized import EarlierReleases, GeneralizedRelease, Original, follow
 from divulge.releases.incremental import (
@@ -29,7 +30,6 @@ from divulge.releases.manifest import (
     read_manifest,
     read_manifests,
     release_kind,
-    sha256,
 )
 from divulge.releases.mapping import BOXES, CLASSES, read_boxes, read_mapping, read_types
 from divulge.releases.open import OpenedRelease, needs_publisher, promises_of

@@ -15,13 +15,11 @@ with the release that has its id.
 
 from __future__ import annotations
 
-import hashlib
 import importlib.metadata
 import json
-import os
 import platform
 import secrets
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -29,7 +27,8 @@ from divulge.engines import Engine
 from divulge.errors import BadInput
 from divulge.metrics import Measurement
 from divulge.policy import Policy, Promise, Verdict
-from divulge.releases.schema import check, read_json
+from divulge.releases.file_hashes import file_names, reject_changed_files, sha256
+from divulge.releases.schema import TAKE_AGAIN_HINT, check, read_json
 from divulge.releases.staging import private_place, release_id_of
 from divulge.results import plain
 from divulge.version import __version__
@@ -39,7 +38,6 @@ FORMAT = 3
 FOLDER = "mapping"
 """The folder of the private part that holds the mappings of values to labels."""
 _KINDS = ("generalized", "anatomized", "applied")
-_HINT_TAKE_AGAIN = "Take the release from where it was published"
 _OMITTED_SETTINGS = ("source", "read", "background")
 """A path or address, reading options, and values named in background knowledge."""
 _PUBLIC_OMITTED_SETTINGS = (
@@ -70,14 +68,6 @@ class Manifests(NamedTuple):
 def new_release_id() -> str:
     """Draw a release id: 128 random bits, which reveal nothing."""
     return secrets.token_hex(16)
-
-
-def seal(folder: Path, names: Collection[str]) -> dict[str, dict[str, Any]]:
-    """Return the hash and the size of each file."""
-    return {
-        name: {"sha256": sha256(folder / name), "bytes": (folder / name).stat().st_size}
-        for name in names
-    }
 
 
 def write_manifests(
@@ -116,7 +106,7 @@ def read_manifests(
     it must exist.
     """
     document = _read_public(folder / NAME)
-    _refuse_changed(folder, document["files"], _file_names(folder) - {NAME})
+    reject_changed_files(folder, document["files"], file_names(folder) - {NAME})
     return add_private_manifest(
         folder, document, private_part=private_part, private_dir=private_dir
     )
@@ -159,12 +149,6 @@ def refuse_unless_release(folder: Path, private_folder: Path) -> Path:
         hint = "Only a complete release that nobody has changed is replaced; move it away first"
         raise BadInput(f"{folder} is not replaced: {error.message}", hint=hint) from None
     return candidate
-
-
-def sha256(path: Path) -> str:
-    """Return the SHA-256 hash of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def versions(*engines: Engine) -> dict[str, str]:
@@ -302,7 +286,7 @@ def _refuse_unsealed_tables(path: Path, document: Mapping[str, Any]) -> None:
         if not any(file == name or file.startswith(f"{name}/") for file in document["files"]):
             raise BadInput(
                 f"{path} names the table {name!r}, which is not one of its files",
-                hint=_HINT_TAKE_AGAIN,
+                hint=TAKE_AGAIN_HINT,
             )
     if document["kind"] != "anatomized" and "roles" in document:
         roles = document["roles"]
@@ -314,7 +298,7 @@ def _refuse_unsealed_tables(path: Path, document: Mapping[str, Any]) -> None:
         ]:
             raise BadInput(
                 f"{path} names the column {unknown_columns[0]!r}, which the table does not have",
-                hint=_HINT_TAKE_AGAIN,
+                hint=TAKE_AGAIN_HINT,
             )
 
 
@@ -342,60 +326,10 @@ def _read_private(folder: Path, private_folder: Path, public: Mapping[str, Any])
         )
     if document["kind"] != kind or document["manifest"] != sha256(folder / NAME):
         raise BadInput(
-            f"{path} belongs to another {NAME} than the one in {folder}", hint=_HINT_TAKE_AGAIN
+            f"{path} belongs to another {NAME} than the one in {folder}", hint=TAKE_AGAIN_HINT
         )
-    _refuse_changed(private_folder, document["files"], _file_names(private_folder) - {NAME})
+    reject_changed_files(private_folder, document["files"], file_names(private_folder) - {NAME})
     return document
-
-
-def _refuse_changed(
-    folder: Path, file_entries: Mapping[str, Any], present: Collection[str]
-) -> None:
-    """Raise an error unless each file exists and has its hash, and there is no other file."""
-    problems = [
-        problem
-        for name, entry in file_entries.items()
-        if (problem := _file_problem(folder, name, entry["sha256"]))
-    ]
-    problems += [
-        f"{name} is not in the manifest" for name in sorted(set(present) - set(file_entries))
-    ]
-    if problems:
-        raise BadInput(
-            f"{folder} is not as it was released: {'; '.join(problems[:20])}", hint=_HINT_TAKE_AGAIN
-        )
-
-
-def _file_problem(folder: Path, name: str, expected_hash: str) -> str | None:
-    try:
-        if not (folder / name).is_file():
-            return f"{name} is missing"
-        return None if sha256(folder / name) == expected_hash else f"{name} has changed"
-    except OSError as error:
-        return f"{name} cannot be read: {error.strerror}"
-
-
-def _file_names(folder: Path) -> set[str]:
-    """Return every file below a folder; a link raises an error because it may lead anywhere."""
-    return set(_walk_files(folder, folder))
-
-
-def _walk_files(folder: Path, top: Path) -> Iterator[str]:
-    try:
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-    except OSError as error:
-        raise BadInput(f"{folder} cannot be read: {error.strerror}") from None
-    for entry in entries:
-        path = Path(entry.path)
-        if entry.is_symlink():
-            raise BadInput(
-                f"{path.relative_to(top).as_posix()} in {top} is a link",
-                hint="A release holds files alone",
-            )
-        if entry.is_dir():
-            yield from _walk_files(path, top)
-        else:
-            yield path.relative_to(top).as_posix()
 
 
 def _write_json(path: Path, document: Mapping[str, Any]) -> None:

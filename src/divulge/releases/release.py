@@ -4,7 +4,7 @@
 On the disk a release has two folders: `release/`, which may be shared as a whole, and
 `release.private/` next to it, which may not. A kind of release defines its tables, its private
 files, how the tables are measured when they are read back, and its manifest. The steps are common
-to all kinds, in this order: write, read back, compare, measure, seal, move. A failure in any of
+to all kinds, in this order: write, read back, compare, measure, hash, move. A failure in any of
 them leaves the target as it was.
 """
 
@@ -24,11 +24,11 @@ from divulge import interrupts, results
 from divulge.engines import OwnEngine
 from divulge.errors import BadInput, DivulgeError
 from divulge.options import ReleaseFormat
+from divulge.releases.file_hashes import hash_files
 from divulge.releases.formats import Format, choose_format, read_rows, shuffled
 from divulge.releases.manifest import (
     read_manifests,
     refuse_unless_release,
-    seal,
     versions,
     write_manifests,
 )
@@ -330,7 +330,7 @@ def publish(
         names: dict[bool, list[str]] = {True: [], False: []}
         for file in files:
             names[file.public] += _write(file, folders[file.public])
-        file_entries = {public: seal(folders[public], names[public]) for public in folders}
+        file_entries = {public: hash_files(folders[public], names[public]) for public in folders}
         public_part, private_part = verify(staging.folder)
         public_document = {**public_part, "files": file_entries[True]}
         private_document = {**private_part, "files": file_entries[False]}

@@ -19,7 +19,7 @@ from typing import Any
 
 from divulge.errors import BadInput
 
-_HINT_TAKE_AGAIN = "Take the release from where it was published"
+TAKE_AGAIN_HINT = "Take the release from where it was published"
 _TYPES: Mapping[str, Callable[[Any], bool]] = {
     "object": lambda value: isinstance(value, dict),
     "array": lambda value: isinstance(value, list),
@@ -55,13 +55,13 @@ def read_json(path: Path) -> Any:
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}") from None
     except RecursionError:
-        raise BadInput(f"{path} is nested too deeply", hint=_HINT_TAKE_AGAIN) from None
+        raise BadInput(f"{path} is nested too deeply", hint=TAKE_AGAIN_HINT) from None
     except ValueError as error:  # also invalid UTF-8, and integers of thousands of digits
         if isinstance(error, _AmbiguousJson):
             problem = f": {error}"
         else:
             problem = ""
-        raise BadInput(f"{path} is not JSON{problem}", hint=_HINT_TAKE_AGAIN) from None
+        raise BadInput(f"{path} is not JSON{problem}", hint=TAKE_AGAIN_HINT) from None
 
 
 def read_checked(path: Path, name: str) -> Any:
@@ -74,7 +74,7 @@ def read_checked(path: Path, name: str) -> Any:
 def check(document: Any, name: str, path: Path) -> None:
     """Raise an error if a document does not match a schema."""
     if problem := next(_problems(document, schemas()[name], ""), None):
-        raise BadInput(f"{path} is not as it should be: {problem}", hint=_HINT_TAKE_AGAIN)
+        raise BadInput(f"{path} is not as it should be: {problem}", hint=TAKE_AGAIN_HINT)
 
 
 class _AmbiguousJson(ValueError):
