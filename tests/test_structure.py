@@ -34,6 +34,7 @@ PACKAGE = ROOT / "src" / "divulge"
 # is not written as an import.
 ORDER = (
     "marks",
+    "arguments",
     "errors",
     "interrupts",
     "signals",

@@ -11,8 +11,10 @@ from __future__ import annotations
 import difflib
 import importlib.metadata
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
+
+from divulge.arguments import Sentence, arguments_in, marked
 
 _ADDRESS = re.compile(
     r"""(\w[\w+.-]*)://(?:([^\s/@:'"]*)(?::[^\s/@'"]*)?@)?([^\s?'"]*)(?:\?[^\s'"]*)?"""
@@ -40,14 +42,20 @@ def without_secrets(text: str) -> str:
 
 
 class DivulgeError(Exception):
-    """Base of every error divulge raises on purpose."""
+    """Base of every error divulge raises on purpose.
+
+    Message and hint name arguments with marks (`divulge.arguments`), which each front end spells.
+    """
 
     exit_code: ClassVar[int] = 2
 
-    def __init__(self, message: str, *, hint: str = "") -> None:
+    def __init__(self, message: str, *, hint: str = "", argument: str = "") -> None:
         # An error ends up in logs, and may repeat the address that the user typed for a table.
-        self.message = without_secrets(" ".join(message.split()))
-        self.hint = without_secrets(" ".join(hint.split()))
+        self.message = Sentence(without_secrets(" ".join(marked(message).split())))
+        self.hint = Sentence(without_secrets(" ".join(marked(hint).split())))
+        arguments = [*arguments_in(self.message), *arguments_in(self.hint)]
+        self.argument = argument or next((mention.name for mention in arguments), "")
+        """The argument that the error is about; else the first that it names; "" if none."""
         super().__init__(self.message)
 
     def __str__(self) -> str:
@@ -55,6 +63,11 @@ class DivulgeError(Exception):
         if self.hint:
             return f"{self.message}. {self.hint}"
         return self.message
+
+    def word(self, wording: Callable[[str], str]) -> None:
+        """Word message and hint for a front end, as `arguments.spelled` does."""
+        self.message = Sentence(wording(self.message))
+        self.hint = Sentence(wording(self.hint))
 
     def document(self) -> dict[str, Any]:
         """Return the JSON object that `--json` prints instead of a result."""

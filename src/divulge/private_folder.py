@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 
 from divulge import interrupts
+from divulge.arguments import arg_name
 from divulge.errors import BadInput
 
 if sys.platform != "win32":
@@ -40,7 +41,9 @@ class Scratch:
                 self.directory = Path(tempfile.mkdtemp(prefix=PREFIX, dir=where))
             except OSError as error:
                 message = f"no temporary directory can be made in {where}: {error.strerror}"
-                raise BadInput(message, hint="Give another temp_directory") from error
+                raise BadInput(
+                    message, hint=f"Give another {arg_name('temp_directory')}"
+                ) from error
             self._owner = os.getpid()
             self._lock = _lock_new_directory(self.directory)
             self._forget = interrupts.register(

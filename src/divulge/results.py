@@ -14,7 +14,7 @@ import functools
 import importlib
 import math
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from divulge import interrupts
+from divulge.arguments import spelled
 from divulge.errors import BadInput, InternalError
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class Result:
         """Return the JSON document of the command; `options` are the view's."""
         _import_view(self)
         return {
-            str(key): _translate_notes(key, plain(item))
+            str(key): _spell_notes(key, plain(item))
             for key, item in document_of(self, **options).items()
         }
 
@@ -117,25 +118,6 @@ class Several(Result, Generic[Item]):
         return self.items[index]
 
 
-# --- notes use the names of Python arguments; a command translates them when it shows a result ----
-_TRANSLATE_NOTE: ContextVar[Callable[[str], str]] = ContextVar("words", default=str)
-
-
-def spoken(note: str) -> str:
-    """Translate the argument names of a note for the interface that shows it."""
-    return _TRANSLATE_NOTE.get()(note)
-
-
-@contextmanager
-def speaking(words: Callable[[str], str]) -> Iterator[None]:
-    """Translate the argument names of notes while this context is open."""
-    before = _TRANSLATE_NOTE.set(words)
-    try:
-        yield
-    finally:
-        _TRANSLATE_NOTE.reset(before)
-
-
 # --- redaction: cli/redaction redacts texts; HTML reports and charts cannot be redacted
 _VALUES_HIDDEN: ContextVar[bool] = ContextVar("hidden", default=False)
 
@@ -171,12 +153,12 @@ def _import_view(result: Result) -> None:
         importlib.import_module(f"divulge.output.{result.view}")
 
 
-def _translate_notes(name: str, item: Any) -> Any:
-    """Translate the argument names in the notes of a JSON document."""
+def _spell_notes(name: str, item: Any) -> Any:
+    """Spell the arguments in the notes of a JSON document."""
     if name == "notes" and isinstance(item, list):
-        return [spoken(note) if isinstance(note, str) else note for note in item]
+        return [spelled(note) if isinstance(note, str) else note for note in item]
     if isinstance(item, dict):
-        return {key: _translate_notes(key, inner) for key, inner in item.items()}
+        return {key: _spell_notes(key, inner) for key, inner in item.items()}
     return item
 
 

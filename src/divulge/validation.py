@@ -14,6 +14,7 @@ from collections.abc import Iterable as AnyIterable
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar
 
+from divulge.arguments import arg_name
 from divulge.errors import BadInput, nearest
 
 # The signature declares the types of arguments for type checkers. `checked` reads them there for
@@ -105,7 +106,8 @@ def _check_type(name: str, value: Any, hint: Any) -> None:
     if len(value_text) > 60:
         value_text = f"{value_text[:57]}..."
     expected = " or ".join(map(_describe_type, _alternatives(hint)))
-    raise BadInput(f"{name} is {value_text}, and it must be {expected}")
+    subject = arg_name(name) if name.isidentifier() else name
+    raise BadInput(f"{subject} is {value_text}, and it must be {expected}")
 
 
 def _alternatives(hint: Any) -> Iterator[Any]:

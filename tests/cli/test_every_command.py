@@ -19,9 +19,10 @@ import pytest
 from typer.main import get_command
 
 import divulge as dv
+from divulge.arguments import spelled
 from divulge.cli.main import COMMANDS, OPTIONS
 from divulge.cli.options import PANELS
-from divulge.cli.program import Program, in_flags
+from divulge.cli.program import Program
 from divulge.metrics import METRICS
 from tests.cli.every_command import ANATOMY, GOOD, WITH_ANOTHER_CODE, called, prepare
 from tests.docs.json_schema import assert_fits
@@ -284,14 +285,15 @@ def test_an_error_prints_one_object_and_one_line_in_terms_of_flags(
 
 
 def test_words_of_the_data_are_not_translated() -> None:
-    flags = Program(COMMANDS, OPTIONS).flags(["generalize"])
+    """Only marked arguments become options, whatever a data value looks like."""
+    spelling = Program(COMMANDS, OPTIONS).front_end(["generalize"]).spelling
     for told in (
         "zip=476**, sex=f is 1 person",
         "k_anonymity >= 5 breaks",
         "'sensitive=x' is not known",
         "the table's own, nulls'",
     ):
-        assert in_flags(told, flags) == told
+        assert spelled(told, spelling) == told
 
 
 @pytest.mark.parametrize("name", [*every_command(), "dossier", "hierarchy"])
@@ -363,12 +365,12 @@ def test_requirement_flags_are_ordered_by_how_common_they_are(name: str) -> None
 
 
 def test_messages_of_the_library_name_arguments_not_options() -> None:
-    """Messages are translated for the command line (`in_flags`), so they must not name options."""
+    """Messages name arguments with marks, which the command line spells as its own options."""
     package = Path(dv.__file__).parent
     # Excluded: the commands themselves, arguments of pip, the parts of reports and pages that show
     # how to reproduce them, and the signal handlers, which read the command line.
-    aside = {"cli", "datasets", "studio"}
-    made_by = {"provenance.py", "signals.py"}
+    aside = {"cli", "datasets", "options", "studio"}
+    made_by = {"json_schema.py", "provenance.py", "signals.py"}
     found = []
     for path in package.rglob("*.py"):
         if path.relative_to(package).parts[0] in aside or path.name in made_by:

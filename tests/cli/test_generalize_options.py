@@ -121,7 +121,7 @@ def test_all_optima_and_all_nodes_on_request(tmp_path: Path) -> None:
     assert "All 2 optima (levels)" in told
     assert "combinations that were looked at" in told
     refused = run_cli(*asked, "mondrian", "--nodes", "--objective", "precision")
-    assert (refused.code, "Mondrian takes no objective or --nodes" in refused.err) == (2, True)
+    assert (refused.code, "Mondrian takes no --objective or --nodes" in refused.err) == (2, True)
 
 
 def test_the_method_columns_keeps_or_drops_columns(tmp_path: Path) -> None:

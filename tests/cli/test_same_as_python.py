@@ -16,9 +16,10 @@ import pytest
 
 import divulge as dv
 from divulge.api import hierarchies
+from divulge.arguments import worded_by
 from divulge.cli.main import COMMANDS, OPTIONS
-from divulge.cli.program import Program, in_flags
-from divulge.results import Result, speaking
+from divulge.cli.program import Program
+from divulge.results import Result
 from tests.helpers import run_cli
 
 ROLES: dict[str, Any] = {"quasi_identifiers": ["zip", "age"], "sensitive": "disease"}
@@ -148,8 +149,7 @@ def test_a_result_prints_what_its_command_prints(
     monkeypatch.chdir(folder)
     found, words = CASES[command](), shlex.split(command)
     assert "--" not in str(found), "an option of the command line is no word of Python"
-    flags = Program(COMMANDS, OPTIONS).flags(words)
-    with speaking(lambda note: in_flags(note, flags)):
+    with worded_by(Program(COMMANDS, OPTIONS).front_end(words)):
         told, document = str(found), found.to_dict()
     assert run_cli(*words).out.rstrip("\n") == told
     assert run_cli(*words, "--json").json() == document
@@ -183,7 +183,7 @@ def test_commands_print_a_release_and_the_cost_of_requirements(
     """Each text is that of the release with the costs below the first line of the explanation."""
     monkeypatch.chdir(folder)
     words, release = shlex.split(command), make()
-    with speaking(lambda note: in_flags(note, Program(COMMANDS, OPTIONS).flags(words))):
+    with worded_by(Program(COMMANDS, OPTIONS).front_end(words)):
         told, document = str(release), release.to_dict(explanation=release.explain())
         price = str(release.explain()).partition("\n")[2]
     assert price

@@ -251,10 +251,7 @@ def test_the_risk_tab_names_the_control_for_the_person_column(tmp_path: Path) ->
     shown = Shown(tmp_path)
     shown.ask("table", ("open", "", str(table)), ("role", "patient_id", "identifier"))
     told = shown.ask("risk").text("answer")
-    question = (
-        "'patient_id' has 20 values in 60 rows: does it name people? Then choose the "
-        "role 'whose "
-        "row it is' "
-    )
-    assert f"{question}for 'patient_id' on the tab Table" in told
+    question = "'patient_id' has 20 values in 60 rows: does it name people?"
+    advice = "Then give the role 'whose row it is' to 'patient_id' on the tab Table"
+    assert f"{question} {advice}" in told
     assert "person=" not in told

@@ -28,6 +28,7 @@ from divulge.adversary.prior import (
     read_prior,
     values_by_attribute,
 )
+from divulge.arguments import arg, arg_name
 from divulge.arrays import Floats
 from divulge.counting import Cells, Contingency, Nulls, wildcards
 from divulge.errors import BadInput, nearest
@@ -109,12 +110,12 @@ class Adversary:
             setting = getattr(self, name)
             if isinstance(setting, (bool, int, float, bytes, list, tuple, set, frozenset)):
                 raise BadInput(
-                    f"{name} is {type(setting).__name__}, not a table",
+                    f"{arg_name(name)} is {type(setting).__name__}, not a table",
                     hint="give a path, a frame or a table",
                 )
         if self.population_count is not None and not isinstance(self.population_count, str):
             raise BadInput(
-                f"population_count is {self.population_count!r}",
+                f"{arg_name('population_count')} is {self.population_count!r}",
                 hint="name a column of the population",
             )
         _check_prior(self.prior)
@@ -135,7 +136,8 @@ class Adversary:
                 object.__setattr__(self, name, check(getattr(self, name)))
         if self.nulls is not None and self.nulls not in get_args(NullTreatment):
             raise BadInput(
-                f"nulls={self.nulls!r} is not known", hint="use 'category', 'drop' or 'wildcard'"
+                f"{arg('nulls', self.nulls)} is not known",
+                hint="use 'category', 'drop' or 'wildcard'",
             )
         self._check_suppressed()
         l_value: Any = self.recursive_l
@@ -143,7 +145,8 @@ class Adversary:
             isinstance(l_value, bool) or not isinstance(l_value, int) or l_value < 1
         ):
             raise BadInput(
-                f"recursive_l={l_value!r} is not possible", hint="l is a whole number, at least 1"
+                f"{arg('recursive_l', l_value)} is not possible",
+                hint="l is a whole number, at least 1",
             )
 
     def _check_suppressed(self) -> None:
@@ -174,7 +177,8 @@ class Adversary:
                 isinstance(mapping, Mapping) and all(isinstance(key, str) for key in mapping)
             ):
                 raise BadInput(
-                    f"{name} is {mapping!r}", hint=f"give a mapping from attribute to {content}"
+                    f"{arg_name(name)} is {mapping!r}",
+                    hint=f"give a mapping from attribute to {content}",
                 )
         for attribute, kind in (self.distances or {}).items():
             if kind not in get_args(Distance):
@@ -219,7 +223,9 @@ class Adversary:
         try:
             return cls(**settings)
         except BadInput as error:
-            raise BadInput(f"{origin}: [adversary]: {error.message}", hint=error.hint) from None
+            raise BadInput(
+                f"{origin}: [adversary]: {error.message.marked}", hint=error.hint
+            ) from None
 
     def over(self, other: Adversary | None) -> Adversary:
         """Merge with another adversary, key by key; the settings of this one take precedence."""
@@ -289,7 +295,7 @@ class Adversary:
         for name in names:
             if name in self.explicit_settings:
                 raise BadInput(
-                    f"{name}= of the adversary has no effect here: {why}", hint="Leave it out"
+                    f"{arg(name)} of the adversary has no effect here: {why}", hint="Leave it out"
                 )
 
 
@@ -298,15 +304,16 @@ def adversary_in_force(explicit: Adversary | None, of_policy: Adversary | None =
     if explicit is not None and not isinstance(explicit, Adversary):
         raise BadInput(
             f"the adversary is {type(explicit).__name__}",
-            hint="give dv.Adversary(...), for example with rule_out=",
+            hint=f"give dv.Adversary(...), for example with {arg('rule_out')}",
         )
     adversary = (explicit or Adversary()).over(of_policy)
     if adversary.population_count is not None and adversary.population is None:
         message = (
-            f"population_count={adversary.population_count!r} is a column of a population, and "
+            f"{arg('population_count', adversary.population_count)} is a column of a "
+            "population, and "
             "there is none"
         )
-        raise BadInput(message, hint="give the population= too, or leave it out")
+        raise BadInput(message, hint=f"give the {arg('population')} too, or leave it out")
     return adversary
 
 
@@ -508,7 +515,8 @@ def _check_originals(tables: Any) -> Mapping[str, Any]:
     ):
         hint = "give the table of each, by its folder: {'release-2024': 'patients-2024.csv'}"
         raise BadInput(
-            f"released_of is {type(tables).__name__}, which names no releases", hint=hint
+            f"{arg_name('released_of')} is {type(tables).__name__}, which names no releases",
+            hint=hint,
         )
     return tables
 
@@ -539,7 +547,7 @@ def _priors_by_attribute(prior: Any, roles: Roles) -> Mapping[str, Any]:
     ):
         return _check_sensitive(prior, roles, "a prior")
     if len(roles.sensitive) != 1:
-        hint = "give one for each attribute with prior={...}"
+        hint = f"give one for each attribute with {arg('prior', example='{...}')}"
         raise BadInput(f"one prior for {len(roles.sensitive)} sensitive attributes", hint=hint)
     return {roles.sensitive[0]: prior}
 
@@ -549,6 +557,7 @@ def _check_sensitive(
 ) -> Mapping[str, Any]:
     for name in by_attribute:
         if name not in roles.sensitive:
-            message = f"{setting} is given for {name!r}, which is not a sensitive attribute here"
+            subject = arg_name(setting) if setting.isidentifier() else setting
+            message = f"{subject} is given for {name!r}, which is not a sensitive attribute here"
             raise BadInput(message, hint=nearest(name, roles.sensitive))
     return by_attribute

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from divulge.adversary.guesses import Guess
+from divulge.arguments import arg
 from divulge.arrays import Ints
 from divulge.counting import Cells, Domain
 from divulge.errors import BadInput
@@ -95,11 +96,18 @@ class GroundChoice:
         has_order = cells.domain.is_ordered or name in self.orders
         if requested == "hierarchical":
             message = f"a hierarchical distance for {name!r} needs its taxonomy"
-            raise BadInput(message, hint=f"give its file with taxonomies={{{name!r}: ...}}")
+            raise BadInput(
+                message,
+                hint=f"give its file with {arg('taxonomies', example=f'{{{name!r}: ...}}')}",
+            )
         if requested == "ordered" and not has_order:
             message = f"the values of {name!r} are text and have no order"
             raise BadInput(
-                message, hint=f"give their order from low to high with orders={{{name!r}: [...]}}"
+                message,
+                hint=(
+                    "give their order from low to high with "
+                    f"{arg('orders', example=f'{{{name!r}: [...]}}')}"
+                ),
             )
         return GroundDistance(
             "ordered" if requested == "ordered" or (requested is None and has_order) else "equal"

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from divulge.arguments import arg, arg_name
 from divulge.arrays import Floats, Ints
 from divulge.counting import Cells, Domain
 from divulge.errors import BadInput
@@ -53,9 +54,10 @@ def within_by_attribute(raw: Any) -> dict[str, float]:
 
 def _numbers_by_attribute(name: str, raw: Any) -> dict[str, float | None]:
     if not isinstance(raw, Mapping) or not all(isinstance(key, str) for key in raw):
+        example = arg(name, {"age": 5})
         raise BadInput(
-            f"{name} is {raw!r}",
-            hint=f"give a mapping from attribute to a number, {name}={{'age': 5}}",
+            f"{arg_name(name)} is {raw!r}",
+            hint=f"give a mapping from attribute to a number, {example}",
         )
     return {attribute: _finite_number(number) for attribute, number in raw.items()}
 
@@ -95,7 +97,7 @@ class Guess:
                 f"an order is given for {domain.name!r}, so that its numbers say nothing of what "
                 "is near"
             )
-            raise BadInput(message, hint="leave out the order or within=")
+            raise BadInput(message, hint=f"leave out the order or {arg('within')}")
         width = 2.0 * within
         starts = numbers[:number_count]
         with np.errstate(invalid="ignore"):  # an infinite number is near itself only
@@ -194,7 +196,7 @@ def _numeric_values(domain: Domain) -> Floats:
     """The values as numbers, dates as days; NaN for null."""
     if not domain.is_ordered:
         message = f"within is given for {domain.name!r}, whose values are neither numbers nor dates"
-        raise BadInput(message, hint="give tries= for text")
+        raise BadInput(message, hint=f"give {arg('tries')} for text")
     values = domain.values
     if pa.types.is_temporal(values.type):
         if pa.types.is_time(values.type) or pa.types.is_duration(values.type):

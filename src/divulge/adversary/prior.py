@@ -22,6 +22,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from divulge import text as divulge_values
+from divulge.arguments import arg_name
 from divulge.arrays import Floats, Ints
 from divulge.counting import Cells, Contingency, Domain, align
 from divulge.errors import BadInput, nearest
@@ -498,7 +499,7 @@ def values_by_attribute(raw: Any, option: str) -> ValuesOf:
         return {name: _as_texts(values) for name, values in raw.items()}
     if not isinstance(raw, Iterable):
         raise BadInput(
-            f"{option} is {raw!r}", hint="give {attribute: values}, or texts COLUMN=VALUE"
+            f"{arg_name(option)} is {raw!r}", hint="give {attribute: values}, or texts COLUMN=VALUE"
         )
     checked_values: dict[str, tuple[str | None, ...]] = {}
     if isinstance(raw, str):

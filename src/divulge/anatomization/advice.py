@@ -34,6 +34,7 @@ from divulge.anatomization.problem import (
     problem_of,
 )
 from divulge.anatomization.query_error import Workload, recq_of
+from divulge.arguments import arg
 from divulge.errors import BadInput
 from divulge.results import Result
 
@@ -121,7 +122,7 @@ def advise(
     """Divide the columns into each number of tables, check the bounds, and try groupings."""
     if most_tables < 1 or queries < 1:
         raise BadInput(
-            f"most_tables={most_tables}, queries={queries} tries nothing",
+            f"{arg('most_tables', most_tables)}, {arg('queries', queries)} tries nothing",
             hint="Ask for at least 1 of each",
         )
     no_bounds = AlphaBetaGammaDelta()

@@ -55,6 +55,7 @@ from divulge.anatomization.record_grouping import (
     group_within_classes,
     mondrian,
 )
+from divulge.arguments import Sentence, arg
 from divulge.arrays import Bools, Ints
 from divulge.errors import BadInput, InternalError, nearest
 
@@ -270,7 +271,7 @@ class _SingleTableMethod(_MethodSettings):
 Enough = Literal[">", ">="]
 Pick = Literal["tail", "largest"]
 Buckets = list[list[int]]
-_GUARANTEED_HINT = "Use algorithm='guaranteed', which does not give up there"
+_GUARANTEED_HINT = f"Use {arg('algorithm', 'guaranteed')}, which does not give up there"
 
 
 def algorithm_1(problem: GroupingProblem, *, enough: Enough = ">", pick: Pick = "tail") -> Groups:
@@ -281,7 +282,7 @@ def algorithm_1(problem: GroupingProblem, *, enough: Enough = ">", pick: Pick = 
     if len(problem.sensitive) != 1:
         raise BadInput(
             "Algorithm 1 of the paper knows one sensitive attribute",
-            hint="Use algorithm='guaranteed'",
+            hint=f"Use {arg('algorithm', 'guaranteed')}",
         )
     size = problem.model.records_per_group
     if size is None:
@@ -573,7 +574,7 @@ def _check_feasible_l(problem: GroupingProblem) -> None:
         share = error.nearest.beta
         largest_l = math.floor(1 / share)
         if largest_l == 1:
-            error.hint = f"Use the method slppa, with beta = {share} or more"
+            error.hint = Sentence(f"Use the method slppa, with beta = {share} or more")
             raise
         raise InfeasibleModel(
             problem,

@@ -18,6 +18,7 @@ from divulge import ledger as ledgers
 from divulge.adversary import Adversary, adversary_in_force
 from divulge.api.anatomized import AnatomizedRelease, refuse_in_chunks
 from divulge.api.prior_releases import add_prior_releases, adversary_with_ledger
+from divulge.arguments import arg, arg_name
 from divulge.counting import Nulls
 from divulge.errors import BadInput, nearest
 from divulge.options import AnatomizationMethod
@@ -278,7 +279,7 @@ def anatomy_roles(
     if not roles.sensitive:
         raise BadInput(
             "no sensitive column was named",
-            hint="Name the column whose values are to stay secret with sensitive=",
+            hint=f"Name the column whose values are to stay secret with {arg('sensitive')}",
         )
     left_out = dict.fromkeys(roles.identifier, "an identifier") | dict.fromkeys(
         roles.leave_out, "to be left out"
@@ -319,11 +320,13 @@ def _reject_unknown_options(
     for option in settings:
         if option not in option_names:
             raise BadInput(
-                f"the method {name} has no setting {option}", hint="Leave it out, or use slppa"
+                f"the method {name} has no setting {arg_name(option)}",
+                hint="Leave it out, or use slppa",
             )
     if promises and not bounds:
         raise BadInput(
-            "no bound was given, so there is nothing to keep", hint="For example beta=1/4"
+            "no bound was given, so there is nothing to keep",
+            hint=f"For example {arg('beta', '1/4')}",
         )
     anatomization.reject_vacuous_bounds(bounds)
 

@@ -22,6 +22,7 @@ from divulge import attacks, engines, generalization, releases
 from divulge import ledger as ledgers
 from divulge.adversary import Adversary, adversary_in_force
 from divulge.api.prior_releases import add_prior_releases
+from divulge.arguments import arg, arg_name
 from divulge.counting import Contingency, Request, count_in_memory
 from divulge.engines import OwnEngine
 from divulge.errors import BadInput, nearest
@@ -37,7 +38,10 @@ _MAX_LISTED = 20
 _ROUNDING = 1e-6
 """Tolerance of shares: 29 of 100 rows are not more than 0.29, although the float is slightly less.
 """
-_HINT = "Leave their rows out with unseen='suppress', or generalize old and new rows together"
+_HINT = (
+    f"Leave their rows out with {arg('unseen', 'suppress')}, or generalize old and new "
+    "rows together"
+)
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
 _INTEGER_TYPES = frozenset((*_INTEGERS, *(f"U{name}" for name in _INTEGERS)))
 
@@ -200,12 +204,13 @@ def apply(
     """
     if suppression is not None and unseen != "suppress":
         raise BadInput(
-            "suppression= has no effect where no row is left out",
-            hint="Say unseen='suppress' with it",
+            f"{arg('suppression')} has no effect where no row is left out",
+            hint=f"Say {arg('unseen', 'suppress')} with it",
         )
     if not 0 <= max_deferred <= 1:
         raise BadInput(
-            f"max_deferred = {max_deferred!r} is not a share", hint="Give a number from 0 to 1"
+            f"{arg_name('max_deferred')} = {max_deferred!r} is not a share",
+            hint="Give a number from 0 to 1",
         )
     releases.refuse_target(out, force=force, private_dir=private_dir)
     request = _ApplyRequest(
@@ -331,7 +336,7 @@ def _check_suppression_limit(
             f"{suppressed} of {rows} new rows would be left out ({suppressed / rows:.1%}), and "
             f"{limit:.1%} may be",
             hint="Nothing was published. Generalize old and new rows together, or allow more "
-            "with suppression=",
+            f"with {arg('suppression')}",
         )
 
 
@@ -341,7 +346,7 @@ def _check_deferral_limit(request: _ApplyRequest, deferred: int, rows: int) -> N
             f"{deferred} of {rows} records would be deferred ({deferred / rows:.1%}), and "
             f"{request.max_deferred:.1%} may be",
             hint="Nothing was written. Pass the new records again with the next batch, or allow "
-            "more with max_deferred=",
+            f"more with {arg('max_deferred')}",
         )
 
 

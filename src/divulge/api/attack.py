@@ -18,6 +18,7 @@ from divulge import policy as policies
 from divulge.adversary import Adversary, Assumptions, adversary_in_force
 from divulge.api.generalize import generalize
 from divulge.api.opened import OpenedAnatomized, OpenedGeneralized, open_input
+from divulge.arguments import Sentence, arg
 from divulge.engines import choose_engine
 from divulge.errors import BadInput, Infeasible, listed, nearest
 from divulge.hierarchies import read_hierarchy
@@ -30,7 +31,8 @@ _Labels = dict[tuple[str | None, ...], tuple[str | None, ...] | None]
 _WITHOUT_EFFECT = {
     (
         "original",
-    ): "her prior comes from the release, from prior= or from the background, and never from the "
+    ): f"her prior comes from the release, from {arg('prior')} or from the background, and "
+    "never from the "
     "truth",
     ("recursive_l",): "no attack depends on it",
     ("released",): "one release is attacked; dv.compose tells what several say together",
@@ -168,7 +170,7 @@ def attack(
     target = _release_target(release, effective_policy, explicit_roles, engine=engine)
     if identifier and not target.roles.identifier:
         raise BadInput(
-            "identifier= has no effect: a release of ours holds none", hint="Leave it out"
+            f"{arg('identifier')} has no effect: a release of ours holds none", hint="Leave it out"
         )
     context = _attack_context(
         target,
@@ -217,9 +219,11 @@ def attack(
 def _check_ranges(*, records: int, subsets: int, wrong: float) -> None:
     for name, value, least in (("records", records, 1), ("subsets", subsets, 0)):
         if value < least:
-            raise BadInput(f"{name}={value} is not possible", hint=f"it is at least {least}")
+            raise BadInput(f"{arg(name, value)} is not possible", hint=f"it is at least {least}")
     if not 0 <= wrong < 1:
-        raise BadInput(f"wrong={wrong} is not possible", hint="it is a share, from 0 up to below 1")
+        raise BadInput(
+            f"{arg('wrong', wrong)} is not possible", hint="it is a share, from 0 up to below 1"
+        )
 
 
 def _select_attacks(
@@ -396,7 +400,7 @@ def _reject_unused_options(
     for option, (users, in_sets) in _ATTACKS_BY_OPTION.items():
         is_set = option in explicit_settings or option_values.get(option) is not None
         if is_set and not names & users and not (subsets and in_sets):
-            message = f"{option}= has no effect on {listed(sorted(names))}"
+            message = f"{arg(option)} has no effect on {listed(sorted(names))}"
             raise BadInput(
                 message,
                 hint=f"attacks that it is for: {listed(sorted(users), most=9)}; else leave it out",
@@ -638,7 +642,7 @@ def _known_columns(table: Table, truth: Table, roles: Roles, knows: Names) -> tu
             )
             raise BadInput(
                 message,
-                hint="name columns with knows=; both tables have: "
+                hint=f"name columns with {arg('knows')}; both tables have: "
                 f"{listed(n for n in table.names if truth.has(n))}",
             )
         return known_columns
@@ -695,15 +699,15 @@ def _with_wrong_values(people: adversaries.People, share: float, seed: int) -> a
 
 def _notes(context: adversaries.AttackContext) -> Iterator[str]:
     for name, labels in context.matcher.unread.items():
-        yield (
+        yield Sentence(
             f"{len(labels):,} labels of {name} could not be read and fit everybody, for example "
-            f"{labels[0]!r}; hierarchies= says what they stand for"
+            f"{labels[0]!r}; {arg('hierarchies')} says what they stand for"
         )
     yield from context.unbounded()
     if context.controls is None:
-        yield (
+        yield Sentence(
             "without a control group nobody can say what of a rate is due to being in the "
-            "release: control= takes one"
+            f"release: {arg('control')} takes one"
         )
     if context.published is not None:
         yield (

@@ -33,6 +33,7 @@ from divulge.api.prior_releases import (
     join_new_groups,
     reject_uncertain,
 )
+from divulge.arguments import arg
 from divulge.arrays import Bools
 from divulge.counting import Contingency, Request, count_in_memory
 from divulge.engines import choose_engine
@@ -174,7 +175,7 @@ def _require_class_requirement(policy: Policy) -> None:
         raise BadInput(
             "unique_share is checked only together with a requirement about classes, and the "
             "policy has none",
-            hint="Add one, for example k_anonymity=5",
+            hint=f"Add one, for example {metrics.EXAMPLE_REQUIREMENT}",
         )
 
 
@@ -275,13 +276,14 @@ def _reject_uncheckable_release(release: releases.OpenedRelease) -> None:
         )
         raise BadInput(
             message,
-            hint="Check it with_private= (its private part has the others), or give promises for "
+            hint=f"Check it {arg('with_private')} (its private part has the others), or "
+            "give promises for "
             "its own table",
         )
     if not (release.promises or release.protections or release.unchecked):
         raise BadInput(
             f"{release.folder} promises nothing, so there is nothing to check",
-            hint="for example k_anonymity=5",
+            hint=f"for example {metrics.EXAMPLE_REQUIREMENT}",
         )
 
 
@@ -330,13 +332,13 @@ def _check_joint_groups(
         raise BadInput(ANATOMIZED_MESSAGE, hint="dv.check_anatomized holds them against its tables")
     if not (policy.promises or policy.protections):
         hint = (
-            "dv.check_anatomized with adversary= judges what it promises itself; or give "
-            "promises, for example k_anonymity=5"
+            f"dv.check_anatomized with {arg('adversary')} judges what it promises itself; or give "
+            f"promises, for example {metrics.EXAMPLE_REQUIREMENT}"
         )
         raise BadInput("no promise about joint classes was given", hint=hint)
     if idle := [*explicit_roles.explicit_names]:
         message = (
-            f"{idle[0]}= has no effect: an anatomized release says itself what its columns are"
+            f"{arg(idle[0])} has no effect: an anatomized release says itself what its columns are"
         )
         raise BadInput(message, hint="Leave it out")
     opened = open_linked(release)
@@ -400,8 +402,9 @@ def _unproved_error(
         outcome_note = ""
     return BadInput(
         f"{release.folder} cannot be said to keep {unproved_text}{outcome_note}",
-        hint="Check it with_private= (its private part) or original=, a population with "
-        "population=; or give the promises to judge",
+        hint=f"Check it {arg('with_private')} (its private part) or {arg('original')}, a "
+        "population with "
+        f"{arg('population')}; or give the promises to judge",
     )
 
 
@@ -795,7 +798,7 @@ def check_anatomized(
             "the release promises nothing, so there is nothing to hold it against; it reaches "
             f"{reached}"
         )
-        raise BadInput(message, hint="Give a bound, for example beta=1/4")
+        raise BadInput(message, hint=f"Give a bound, for example {arg('beta', '1/4')}")
     if group_summary.breaking == 0:
         reject_uncertain(prior_releases.settings, "the original")
     tables = tuple(table.columns for table in published.tables)

@@ -42,6 +42,7 @@ from divulge.api.opened import (
     open_input,
 )
 from divulge.api.utility import Kind, Utility, utility
+from divulge.arguments import Sentence, arg, marked
 from divulge.arrays import Ints
 from divulge.errors import BadInput, Infeasible
 from divulge.metrics import Measurement
@@ -245,7 +246,7 @@ def compare(
             name for name in ("leave_out", "plain") if name in explicit_roles.explicit_names
         ]:
             raise BadInput(
-                f"{unused_options[0]}= has no effect: nothing is generalized here",
+                f"{arg(unused_options[0])} has no effect: nothing is generalized here",
                 hint="leave it out",
             )
         sides = [
@@ -264,7 +265,8 @@ def compare(
         origin = original_table or _resolve_original(sides, effective_adversary, engine)
     if target is not None and origin is None:
         raise BadInput(
-            "target= is foretold from the original and from each release, and the original is "
+            f"{arg('target')} is foretold from the original and from each release, and the "
+            "original is "
             "not known",
             hint="name the original",
         )
@@ -290,22 +292,22 @@ def _check_attack_options(
     for is_wrong, message, hint in (
         (
             not has_attack and seed != 1,
-            "seed= has no effect: nobody is attacked",
-            "give attack=, or leave it out",
+            f"{arg('seed')} has no effect: nobody is attacked",
+            f"give {arg('attack')}, or leave it out",
         ),
         (
             attack is not None and attack < 1,
-            f"attack={attack} is not possible",
+            f"{arg('attack', attack)} is not possible",
             "it is how many people are attacked",
         ),
         (
             has_attack and origin is None,
-            "attack= is scored by the original, which is not known",
+            f"{arg('attack')} is scored by the original, which is not known",
             "name the original",
         ),
         (
             has_attack and roles["person"],
-            "attack= takes each row for a person, and people own several",
+            f"{arg('attack')} takes each row for a person, and people own several",
             "leave one out",
         ),
     ):
@@ -451,13 +453,13 @@ def _shared_adversary(
     if any(policy_adversary != adversaries[0] for policy_adversary in adversaries):
         raise BadInput(
             "the policies assume different adversaries",
-            hint="give adversary=, or leave it out of the files",
+            hint=f"give {arg('adversary')}, or leave it out of the files",
         )
     if original is None:
         return adversaries[0]
     if adversaries[0].original is not None:
         raise BadInput(
-            "the original is named twice: by original= and by the adversary",
+            f"the original is named twice: by {arg('original')} and by the adversary",
             hint="leave one of them out",
         )
     return replace(adversaries[0], original=original)
@@ -548,7 +550,7 @@ def _shared_roles(
             idle_options = sorted(set(adversary.explicit_settings) - {"original"})
             if idle_options:
                 raise BadInput(
-                    f"{idle_options[0]}= has no effect on {side.name}, which was measured when "
+                    f"{arg(idle_options[0])} has no effect on {side.name}, which was measured when "
                     "it was made",
                     hint="write the release and give its folder, or leave it out",
                 )
@@ -746,10 +748,8 @@ class _Comparison:
             if compared_table.unmatched
         ]
         if self.original is None:
-            notes.append(
-                "what is left of the data is not told: the original is not known; original= "
-                "names it"
-            )
+            unknown = "what is left of the data is not told: the original is not known"
+            notes.append(Sentence(f"{unknown}; {arg('original')} names it"))
         tables_without_person = [
             compared_table.name
             for side, compared_table in zip(self.sides, compared_tables, strict=True)
@@ -773,8 +773,10 @@ class _Comparison:
             for score in scores.values()
         ):
             notes.append(
-                "numbers that depend on an l, a distance or a guess that differs between tables "
-                "are not compared; recursive_l= sets one l"
+                Sentence(
+                    "numbers that depend on an l, a distance or a guess that differs between "
+                    f"tables are not compared; {arg('recursive_l')} sets one l"
+                )
             )
         by_note: dict[str, list[str]] = {}
         for compared_table in compared_tables:
@@ -784,7 +786,10 @@ class _Comparison:
                 table_notes = compared_table.measurement.notes
             for note in table_notes:
                 by_note.setdefault(note, []).append(compared_table.name)
-        return (*notes, *(f"{', '.join(names)}: {note}" for note, names in by_note.items()))
+        table_sentences = (
+            Sentence(f"{', '.join(names)}: {marked(note)}") for note, names in by_note.items()
+        )
+        return (*notes, *table_sentences)
 
     def _settings(
         self, compared_tables: Sequence[ComparedTable], target: str | None

@@ -18,6 +18,7 @@ from divulge.api.opened import (
     ThirdPartyTable,
     open_input,
 )
+from divulge.arguments import Sentence, arg
 from divulge.engines import DuckDBEngine, OwnEngine, choose_engine
 from divulge.errors import BadInput, without_secrets
 from divulge.hierarchies import load_hierarchies
@@ -39,7 +40,7 @@ _SAME_PEOPLE = (
 )
 _AS_MANY_AS_ROWS = (
     ". These are as many as the largest release has rows: where there are more, so that each lacks "
-    "some, give people="
+    f"some, give {arg('people')}"
 )
 _WITHOUT_KEY = (
     "no person column was given: only rows that are the same in all versions of the truth are one "
@@ -141,15 +142,15 @@ def compose(
         }
         if idle := [name for name, value in option_values.items() if value is not None]:
             raise BadInput(
-                f"{idle[0]}= has no effect without the truth",
-                hint="Give truth= too, or leave it out",
+                f"{arg(idle[0])} has no effect without the truth",
+                hint=f"Give {arg('truth')} too, or leave it out",
             )
         return _bound_pairs_of_releases(
             releases, roles, people=people, hierarchies=hierarchies, engine=engine
         )
     if people is not None:
         raise BadInput(
-            "people= has no effect: the truth says how many there are", hint="Leave it out"
+            f"{arg('people')} has no effect: the truth says how many there are", hint="Leave it out"
         )
     joint_classes = join_original(
         truth, releases, person=person, hierarchies=hierarchies, engine=engine, **roles
@@ -172,7 +173,8 @@ def compose_or_note(
     try:
         return compose(releases, truth=truth, person=roles["person"], **role_arguments), []
     except BadInput as error:
-        return None, [f"what they would tell together is not known: {error.message}"]
+        unknown = f"what they would tell together is not known: {error.message.marked}"
+        return None, [Sentence(unknown)]
 
 
 def _measure_composition(
@@ -347,7 +349,7 @@ def _bound_pairs_of_releases(
         for release in disclosed_releases
     )
     return composition.Composition(
-        release_entries, None, derived=tuple(derived), settings=settings, notes=(note,)
+        release_entries, None, derived=tuple(derived), settings=settings, notes=(Sentence(note),)
     )
 
 
@@ -485,7 +487,10 @@ class _NamedRelease:
             message = f"{self.name} has none of the columns by which people are found"
             raise BadInput(
                 message,
-                hint="Name the columns that it shares with the others with quasi_identifiers=",
+                hint=(
+                    "Name the columns that it shares with the others with "
+                    f"{arg('quasi_identifiers')}"
+                ),
             )
         roles: Roles = resolve_roles(
             table,

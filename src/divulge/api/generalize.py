@@ -21,6 +21,7 @@ from divulge import sources as tables
 from divulge.adversary import Adversary, Assumptions, adversary_in_force
 from divulge.api.hierarchies import suggest
 from divulge.api.prior_releases import add_prior_releases, adversary_with_ledger
+from divulge.arguments import arg, arg_name
 from divulge.counting import Contingency, Domain, Request, count, count_in_memory
 from divulge.engines import OwnEngine
 from divulge.errors import BadInput, InternalError, nearest
@@ -484,7 +485,7 @@ class Groundwork:
             "keep_nodes": False,
         }
         if changed_options := " or ".join(
-            name
+            arg_name(name)
             for name in default_options
             if options.get(name, default_options[name]) != default_options[name]
         ):
@@ -758,10 +759,12 @@ def tradeoff(
     if suppression is not None:
         if not (effective_policy.promises or effective_policy.protections):
             message = (
-                "suppression= has no effect without a promise: people are left out where one breaks"
+                f"{arg('suppression')} has no effect without a promise: people are "
+                "left out where one breaks"
             )
             raise BadInput(
-                message, hint="Give a promise, for example k_anonymity=5, or leave it out"
+                message,
+                hint=f"Give a promise, for example {metrics.EXAMPLE_REQUIREMENT}, or leave it out",
             )
         effective_policy = replace(effective_policy, suppression=suppression)
     source, own_engine = own_table(read(table, engine=engine))

@@ -12,6 +12,7 @@ import numpy as np
 
 from divulge import hierarchies as levels
 from divulge import sources as tables
+from divulge.arguments import arg
 from divulge.counting import Contingency, count
 from divulge.errors import BadInput
 from divulge.results import Result
@@ -148,7 +149,7 @@ def load_for(
     if not hierarchies:
         raise BadInput(
             "no hierarchy was named",
-            hint="Give a folder with hierarchies=, or files with hierarchy=",
+            hint=f"Give a folder with {arg('hierarchies')}, or files with {arg('hierarchy')}",
         )
     return hierarchies
 
@@ -231,5 +232,5 @@ def _reject_existing(paths: Iterable[Path], *, force: bool) -> None:
     if existing and not force:
         raise BadInput(
             f"{', '.join(existing)} exists already",
-            hint="Choose another place, or overwrite it with force=True",
+            hint=f"Choose another place, or overwrite it with {arg('force', value=True)}",
         )

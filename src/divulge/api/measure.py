@@ -21,6 +21,7 @@ from divulge.api.opened import (
     is_release,
     open_input,
 )
+from divulge.arguments import arg
 from divulge.counting import Request
 from divulge.errors import BadInput, without_secrets
 from divulge.metrics import Measurement
@@ -94,7 +95,8 @@ def assumptions_of(target: OneTable, adversary: Adversary, roles: Roles) -> Assu
         return prior_assumptions
     if adversary.original is not None and adversary.population is None:
         message = (
-            "the prior of the original is in the private part of the release, and in original="
+            "the prior of the original is in the private part of the release, and in "
+            f"{arg('original')}"
         )
         raise BadInput(message, hint="Give one of them")
     prior_sources = release.settings["prior"]
@@ -137,7 +139,8 @@ def _private_part_error(table_input: Any, private_dir: str | Path | None) -> Bad
             )
             return BadInput(
                 message,
-                hint="Copy the release to a folder, and say with private_dir= where its private "
+                hint=f"Copy the release to a folder, and say with {arg('private_dir')} "
+                "where its private "
                 "part is",
             )
         message = (
@@ -146,9 +149,9 @@ def _private_part_error(table_input: Any, private_dir: str | Path | None) -> Bad
         )
         return BadInput(message, hint="Copy the release to a folder first")
     if private_dir is None:
-        name = "with_private="
+        name = arg("with_private")
     else:
-        name = "private_dir="
+        name = arg("private_dir")
     message = f"{name} opens the private part of a release, and no release was named"
     return BadInput(message, hint="Name the folder that holds manifest.json, or leave it out")
 
@@ -400,4 +403,4 @@ def _reject_wildcard_options(adversary: Adversary, roles: Roles, *, joint: bool)
         "with wildcards nothing is told that depends on it",
     )
     if joint:
-        raise metrics.overlap_error("joint=True")
+        raise metrics.overlap_error(arg("joint", value=True))

@@ -20,6 +20,7 @@ from divulge import counting, queries
 from divulge import ledger as ledgers
 from divulge.adversary import Adversary
 from divulge.api.opened import OpenedAnatomized, OpenedGeneralized, is_release
+from divulge.arguments import arg, arg_name
 from divulge.errors import BadInput, nearest
 from divulge.releases import EarlierReleases, Release
 from divulge.sources import Roles, Table, read_with_engine_of, table_of
@@ -90,7 +91,7 @@ def reject_uncertain(released: Sequence[Mapping[str, Any]], source: str) -> None
         "it is not known for certain in which classes of what is out already the people of "
         f"{source} are: {why}",
         hint="Name release folders that still have their private part, and give the table that "
-        "each was made of with released_of=",
+        f"each was made of with {arg('released_of')}",
     )
 
 
@@ -126,7 +127,7 @@ def join_new_release(
             f"who is in which class of {source.source} and of what is out already, the original "
             "alone says"
         )
-        raise BadInput(message, hint="Give the table that it was made of with original=")
+        raise BadInput(message, hint=f"Give the table that it was made of with {arg('original')}")
     original = read_with_engine_of(source, adversary.original)
     joint_classes = _join_classes(original, [new_release, *adversary.released], roles, adversary)
     prior_releases = prior_releases_of(joint_classes, first=1)
@@ -162,13 +163,22 @@ def _join_classes(
         message = (
             "who of this table was in an earlier state of it, only a column that names people says"
         )
-        raise BadInput(message, hint="Give person=, or one identifier=; or leave released_of out")
+        raise BadInput(
+            message,
+            hint=(
+                f"Give {arg('person')}, or one {arg('identifier')}; or leave "
+                f"{arg_name('released_of')} out"
+            ),
+        )
     original_names = [
         next((name for name in adversary.released_of if _has_name(item, name)), None)
         for item in releases
     ]
     if unknown := set(adversary.released_of) - {*original_names}:
-        message = f"released_of names {min(unknown)!r}, which is no release that is out already"
+        message = (
+            f"{arg_name('released_of')} names {min(unknown)!r}, which is no release "
+            "that is out already"
+        )
         raise BadInput(
             message,
             hint=nearest(min(unknown), [Path(item).name for item in releases if _is_path(item)]),
@@ -291,7 +301,7 @@ def reject_population(adversary: Adversary) -> None:
     """Raise BadInput for options that cannot be used with joint classes."""
     if adversary.population is not None:
         message = "nobody knows in which classes of a release the people of a population are"
-        raise BadInput(message, hint="Leave out population= or released=")
+        raise BadInput(message, hint=f"Leave out {arg('population')} or {arg('released')}")
     adversary.without_wildcards()
 
 

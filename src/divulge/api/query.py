@@ -11,6 +11,7 @@ from typing import Any
 
 from divulge import anatomization, queries
 from divulge.api.opened import OpenedAnatomized, OpenedGeneralized, open_release_or_linked
+from divulge.arguments import arg
 from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput
 from divulge.validation import checked
@@ -101,7 +102,7 @@ def open_release(
     ]
     if unused_options and not is_third_party:
         message = (
-            f"{unused_options[0]}= has no effect: this release says itself what its columns are"
+            f"{arg(unused_options[0])} has no effect: this release says itself what its columns are"
         )
         raise BadInput(message, hint="Leave it out; it is for tables that another tool wrote")
     is_generalized = (
@@ -109,7 +110,8 @@ def open_release(
     )
     if hierarchies is not None and not is_generalized:
         message = (
-            "hierarchies= has no effect: only a generalized release that is opened here has labels"
+            f"{arg('hierarchies')} has no effect: only a generalized release that is "
+            "opened here has labels"
         )
         raise BadInput(message, hint="Leave it out")
     if opened is None:

@@ -12,6 +12,7 @@ from divulge import engines, ranking
 from divulge import policy as policies
 from divulge.adversary import Adversary, Assumptions, adversary_in_force
 from divulge.api.generalize import Hierarchies, generalize
+from divulge.arguments import arg
 from divulge.counting import Nulls, Request
 from divulge.errors import BadInput, Infeasible, nearest
 from divulge.policy import Policy
@@ -88,11 +89,11 @@ def rank(
     """
     if up_to < 1:
         raise BadInput(
-            f"up_to={up_to} is not possible", hint="combinations have at least 1 attribute"
+            f"{arg('up_to', up_to)} is not possible", hint="combinations have at least 1 attribute"
         )
     if not 0 <= threshold <= 1:
         raise BadInput(
-            f"threshold={threshold} is not possible",
+            f"{arg('threshold', threshold)} is not possible",
             hint="the discrimination rate lies between 0 and 1",
         )
     if policy is None:
@@ -247,7 +248,9 @@ def growing(
         [(1, 0, 0.5), (2, 2, 1.0)]
     """
     if every < 1:
-        raise BadInput(f"every={every} is not possible", hint="sets grow by at least 1 attribute")
+        raise BadInput(
+            f"{arg('every', every)} is not possible", hint="sets grow by at least 1 attribute"
+        )
     source = read(table, engine=engine)
     roles = resolve_roles(source, quasi_identifiers=quasi_identifiers, sensitive=sensitive)
     return ranking.grow(Request(source, roles, nulls, joint=False), every=every, progress=progress)

@@ -34,6 +34,7 @@ from divulge.api.opened import (
 )
 from divulge.api.rank import rank
 from divulge.api.utility import Utility, utility
+from divulge.arguments import arg
 from divulge.errors import BadInput, InternalError
 from divulge.metrics import Measurement
 from divulge.policy import Policy, Verdict, guard
@@ -214,7 +215,8 @@ def report(
     if isinstance(about, Result):
         if explicit_arguments:
             message = (
-                f"{next(iter(explicit_arguments))}= has no effect: a {type(about).__name__} says "
+                f"{arg(next(iter(explicit_arguments)))} has no effect: a "
+                f"{type(about).__name__} says "
                 "itself what it depends on"
             )
             raise BadInput(message, hint="leave it out, or give the table")
@@ -271,7 +273,7 @@ def _reject_private_inputs(about: Any, adversary: Adversary) -> None:
     if private_settings:
         message = (
             "a report for the public is made from published files alone, and "
-            f"{private_settings[0]}= is none of them"
+            f"{arg(private_settings[0])} is none of them"
         )
         raise BadInput(message, hint="leave it out, or make an internal report")
 
@@ -318,7 +320,7 @@ def _report_on_anatomized(
     original, explicit_arguments = _split_original(explicit_arguments)
     if explicit_arguments:
         message = (
-            f"{next(iter(explicit_arguments))}= has no effect: an anatomized release is held "
+            f"{arg(next(iter(explicit_arguments)))} has no effect: an anatomized release is held "
             "against the levels that it promises"
         )
         raise BadInput(message, hint="leave it out")

@@ -18,6 +18,7 @@ from typer import Argument, Option
 import divulge as dv
 from divulge import results
 from divulge.api.opened import is_anatomized
+from divulge.arguments import spelled
 from divulge.cli import options, program
 from divulge.cli.inputs import (
     LedgerLookupOptions,
@@ -266,9 +267,7 @@ def _tell_all(
     """Print the verdict of each table; errors also go to standard error."""
     for item in table_checks:
         if item.error is not None:
-            item.error.message, item.error.hint = map(
-                results.spoken, (item.error.message, item.error.hint)
-            )
+            item.error.word(spelled)
             sys.stderr.write(f"divulge: {item.source}: {item.error}\n")
     if json_:
         holds = not ci_reports.exit_code(table_checks)

@@ -16,6 +16,7 @@ import typer
 from typer import Argument, Option
 
 import divulge as dv
+from divulge.arguments import spelled
 from divulge.cli import options, program
 from divulge.cli.options import Text
 from divulge.cli.progress import statement_bar
@@ -126,7 +127,8 @@ class TableOptions:
             "decimal": program.Flag("--decimal", "SIGN"),
         }
         for note in opened.reading.notes:
-            sys.stderr.write(f"divulge: {program.in_flags(note, flags)}\n")
+            text = spelled(note, lambda argument: program.spell_flag(argument, flags))
+            sys.stderr.write(f"divulge: {text}\n")
         return opened
 
     @property

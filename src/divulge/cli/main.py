@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from divulge import results, signals
+from divulge.arguments import spelled, worded_by
 from divulge.cli import progress, redaction
 from divulge.errors import BadInput, DivulgeError, InternalError, nearest
 from divulge.version import __version__
@@ -232,17 +233,14 @@ def _completion(option: str, shell: str | None = None) -> None:
 def _run_command(arguments: list[str]) -> int:
     import typer
 
-    from divulge.cli.program import NAME, Program, in_flags
+    from divulge.cli.program import NAME, Program
 
     # Newer versions of Typer bundle their own click, so click's base error is taken from the
     # ancestors of BadParameter.
     usage_error: Any = typer.BadParameter.__mro__[2]
     program = Program(COMMANDS, OPTIONS)
     try:
-        with (
-            progress.followed(arguments) as command_line,
-            results.speaking(lambda note: in_flags(note, program.flags(arguments))),
-        ):
+        with progress.followed(arguments) as command_line, worded_by(program.front_end(arguments)):
             result = program.main(command_line, prog_name=NAME, standalone_mode=False)
     except typer.Exit as leaving:
         return leaving.exit_code
@@ -278,10 +276,10 @@ def _run_command(arguments: list[str]) -> int:
 def _fail(error: DivulgeError, arguments: Sequence[str]) -> int:
     """Print an error as one line, and as one JSON object with --json; return its exit code."""
     if arguments and arguments[0] in COMMANDS:
-        from divulge.cli.program import Program, in_flags
+        from divulge.cli.program import Program
 
-        flags = Program(COMMANDS, OPTIONS).flags(arguments)
-        error.message, error.hint = in_flags(error.message, flags), in_flags(error.hint, flags)
+        spelling = Program(COMMANDS, OPTIONS).front_end(arguments).spelling
+        error.word(lambda text: spelled(text, spelling))
     sys.stderr.write(f"divulge: {error}\n")
     if redaction.json_wanted(arguments):
         from divulge.cli.options import emit_json

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program as one group of commands, each imported when it is used.
 
-This module also holds shell completion, errors for options without effect, and the translation of
-messages into terms of the command line.
+This module also holds shell completion, errors for options without effect, and the spelling of
+arguments in messages as options.
 
 A shell asks for completions by starting `divulge` with `_DIVULGE_COMPLETE` in its environment, and
 Typer answers. Two things are added here: commands complete without being imported, and columns are
@@ -23,6 +23,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from divulge.arguments import Argument, FrontEnd, python_spelling
 from divulge.cli import redaction
 from divulge.errors import BadInput, DivulgeError, nearest
 
@@ -62,11 +63,6 @@ class Flag(NamedTuple):
     written: str
     takes: str | None
     """Placeholder of its value in the help; None if it takes no value."""
-    by_its_name: bool = True
-    """True if the library's name for it, unquoted in a message, means the option.
-
-    The name of a metric means the metric.
-    """
 
 
 @functools.cache
@@ -176,15 +172,18 @@ class Program(Converting, TyperGroup):
                 takes = None
             else:
                 takes = option.metavar or ""
-            flag = Flag(
-                option.opts[0], takes, getattr(option, "rich_help_panel", None) != "Promises"
-            )
+            flag = Flag(option.opts[0], takes)
             flags_by_name |= {option.opts[0].lstrip("-").replace("-", "_"): flag, option.name: flag}
         return flags_by_name | {
             name: flags_by_name[option_name]
             for name, option_name in _OTHERWISE_CALLED.items()
             if option_name in flags_by_name
         }
+
+    def front_end(self, arguments: Sequence[str]) -> FrontEnd:
+        """Return the wording of messages for a line: its command's options for arguments."""
+        flags = functools.cache(lambda: self.flags(arguments))
+        return FrontEnd(lambda argument: spell_flag(argument, flags()))
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:  # noqa: ARG002 - as list_commands
         """Complete commands, and options of the program itself."""
@@ -250,13 +249,7 @@ def _shell(shell: str | None) -> str:
     return detected_shell
 
 
-# --- errors, in terms of the command line ---------------------------------------------------------
-_ARGUMENT = re.compile(
-    r"""(?<!\w)'[^']*'|"[^"]*"|(?<![\w/.-])(?P<name>[a-z]\w*)=(?P<value>\[[^]]*\]|\{[^}]*\}|'[^']*'|[^\s,:;.()]+(?:\.\d+)?)?"""
-    r"""|(?<![\w/.-])(?P<bare>[a-z]+(?:_[a-z]+)+)(?![\w/-]|\.\w)"""
-)
-
-
+# --- arguments in messages, as options of the command line ----------------------------------------
 def _shell_word(value: str) -> str:
     """Quote a value that a shell would split or expand: a blank, a star."""
     if re.search(r"[\s*?$&;()<>|!#`\\]", value):
@@ -264,36 +257,33 @@ def _shell_word(value: str) -> str:
     return value
 
 
-def in_flags(text: str, flags: Mapping[str, Flag]) -> str:
-    """Translate a message of the library into flags of a command; quoted texts stay as they are.
+def spell_flag(argument: Argument, flags: Mapping[str, Flag]) -> str:
+    """Spell an argument as an option of a command; as in Python if the command has none.
 
-    >>> qi, force = Flag("--qi", "COLUMNS"), Flag("--force", None)
-    >>> in_flags(
-    ...     "zip=476** has no column of quasi_identifiers=['zip', 'age']", {"quasi_identifiers": qi}
-    ... )
-    'zip=476** has no column of --qi zip,age'
-    >>> in_flags(
-    ...     "name them with quasi_identifiers=, or use force=True",
-    ...     {"quasi_identifiers": qi, "force": force},
-    ... )
-    'name them with --qi COLUMNS, or use --force'
+    >>> flags = {"quasi_identifiers": Flag("--qi", "COLUMNS"), "force": Flag("--force", None)}
+    >>> spell_flag(Argument("quasi_identifiers", "value", "['zip', 'age']"), flags)
+    '--qi zip,age'
+    >>> [spell_flag(Argument(name), flags) for name in ("quasi_identifiers", "force", "policy")]
+    ['--qi COLUMNS', '--force', 'policy=']
     """
-
-    def translated(match: re.Match[str]) -> str:
-        flag = flags.get(match["name"] or match["bare"] or "")
-        if flag is None or (match["bare"] and not flag.by_its_name):
-            return match[0]
-        value = match["value"] or ""
-        if match["name"] in _AS_PAIRS and (pair := re.fullmatch(r"\{(.*): '(\w+)'\}", value)):
-            return f"{flag.written} {pair[1]} {_AS_PAIRS[match['name']]} {pair[2]}"
-        if flag.takes is None or match["bare"]:
-            return flag.written
-        if value in ("", "...") or value.startswith("{"):
-            return f"{flag.written} {flag.takes}".rstrip()
-        bare = re.sub(r"[\[\]'\"]", "", value)
-        return f"{flag.written} {_shell_word(','.join(part.strip() for part in bare.split(',')))}"
-
-    return _ARGUMENT.sub(translated, text)
+    flag = flags.get(argument.name)
+    if flag is None:
+        return python_spelling(argument)
+    if argument.form == "name" or flag.takes is None:
+        return flag.written
+    value = argument.value
+    if argument.name in _AS_PAIRS and isinstance(value, dict) and len(value) == 1:
+        ((key, meaning),) = value.items()
+        return f"{flag.written} {key!r} {_AS_PAIRS[argument.name]} {meaning}"
+    if argument.form != "value" or isinstance(value, dict):
+        return f"{flag.written} {flag.takes}".rstrip()
+    if isinstance(value, str):
+        text = value
+    elif isinstance(value, list | tuple):
+        text = ",".join(map(str, value))
+    else:
+        text = argument.code
+    return f"{flag.written} {_shell_word(text)}"
 
 
 # --- values of options ----------------------------------------------------------------------------

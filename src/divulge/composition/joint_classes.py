@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from divulge import arrays, queries
+from divulge.arguments import arg
 from divulge.arrays import Ints
 from divulge.composition.recipient_view import (
     ColumnEntries,
@@ -217,7 +218,8 @@ def _in_shared_engine(
         return source, engine
     if first.engine.name != engine.name:
         raise BadInput(
-            "the truths lie in different engines", hint="Open all of them with the same engine="
+            "the truths lie in different engines",
+            hint=f"Open all of them with the same {arg('engine')}",
         )
     relation = first.engine.lend(engine.query(f"SELECT * FROM {source.relation}"))
     return table_of(

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from divulge import dossier, metrics
 from divulge.adversary import Adversary, Assumptions
+from divulge.arguments import arg
 from divulge.composition.intersection_bounds import IntersectionBounds
 from divulge.composition.joint_classes import NOT_PUBLISHED, JointClasses, LookupResult
 from divulge.counting import Request
@@ -77,7 +78,7 @@ def person_dossier(
     if joint_classes is None or joint_classes.person is None:
         raise BadInput(
             "nobody can be named without the truth and its person column",
-            hint="Give truth= and person=",
+            hint=f"Give {arg('truth')} and {arg('person')}",
         )
     table = joint_classes.table
     engine = joint_classes.table.engine

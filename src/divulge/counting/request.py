@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from divulge import arrays
+from divulge.arguments import arg
 from divulge.arrays import Floats, Ints
 from divulge.counting.contingency import Cells, Contingency, Domain, build_cells
 from divulge.counting.encoding import (
@@ -276,10 +277,10 @@ class Request:
     def __post_init__(self) -> None:
         if self.nulls not in ("category", "drop"):
             hint = "use 'category' (a null is a value) or 'drop' (such rows are left out)"
-            raise BadInput(f"nulls={self.nulls!r} is not known", hint=hint)
+            raise BadInput(f"{arg('nulls', self.nulls)} is not known", hint=hint)
         if not self.roles.quasi_identifiers:
             hint = (
-                "name the columns an adversary may know with quasi_identifiers=; profile "
+                f"name the columns an adversary may know with {arg('quasi_identifiers')}; profile "
                 "suggests some"
             )
             raise BadInput(
@@ -287,10 +288,11 @@ class Request:
             )
         if self.joint and len(self.roles.sensitive) < 2:
             message = (
-                "joint=True looks at several sensitive columns as one, and there are "
+                f"{arg('joint', value=True)} looks at several sensitive columns as one, and "
+                "there are "
                 f"{len(self.roles.sensitive)}"
             )
-            raise BadInput(message, hint="Leave it out, or name more with sensitive=")
+            raise BadInput(message, hint=f"Leave it out, or name more with {arg('sensitive')}")
         weight = self.roles.weight
         person = self.roles.person
         if person is not None and weight is not None:
@@ -415,7 +417,7 @@ class Request:
         if self.nulls == "drop":
             return BadInput(
                 f"{source}: no row is left",
-                hint="nulls='drop' left out every row, or the table has none",
+                hint=f"{arg('nulls', 'drop')} left out every row, or the table has none",
             )
         return BadInput(
             f"{source} has no rows", hint="there is nothing to measure in an empty table"
@@ -587,7 +589,9 @@ _RECODE_HINT = (
 
 def about_population(error: BadInput) -> BadInput:
     """Return the error for a column, if the other table is a population."""
-    return BadInput(f"the population: {error.message}", hint=f"{error.hint}; {_RECODE_HINT}")
+    return BadInput(
+        f"the population: {error.message.marked}", hint=f"{error.hint.marked}; {_RECODE_HINT}"
+    )
 
 
 def population_sizes(sample: Contingency, population: Contingency | None) -> Floats:

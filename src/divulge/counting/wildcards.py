@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from divulge import arrays
+from divulge.arguments import Sentence, arg
 from divulge.arrays import Bools, Ints
 from divulge.counting.contingency import Contingency, Domain
 from divulge.counting.encoding import encode
@@ -174,15 +175,15 @@ def suppression_notes(
         )
         if text is None:
             label = "null"
-            option = "nulls='wildcard'"
+            option = arg("nulls", "wildcard")
         else:
             label = shown_text(text)
-            option = f"suppressed={{{label}: 'wildcard'}}"
+            option = arg("suppressed", {text: "wildcard"})
         if by_person:
             advice = ""
         else:
             advice = f"; say {option} if it matches anything"
-        yield f"{label} stands in {shares}; it counts as a value of its own{advice}"
+        yield Sentence(f"{label} stands in {shares}; it counts as a value of its own{advice}")
 
 
 def _percent(share: float) -> str:

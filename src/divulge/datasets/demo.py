@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from divulge.arguments import arg
 from divulge.errors import BadInput
 from divulge.validation import checked
 
@@ -84,7 +85,7 @@ def patients(*, rows: int = ROWS, seed: int = 2026) -> pa.Table:
     """
     if rows < FEWEST:
         raise BadInput(
-            f"rows={rows} is too little",
+            f"{arg('rows', rows)} is too little",
             hint=f"some people are planted among them: at least {FEWEST}",
         )
     random = np.random.default_rng(seed)

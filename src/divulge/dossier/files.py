@@ -477,7 +477,7 @@ def parse_json(text: str, where: str) -> object:
     except ValueError as error:  # Python reads integers of up to 4,300 digits
         raise BadInput(f"{where}: {error}") from error
     except BadInput as error:
-        raise BadInput(f"{where}: {error.message}", hint=error.hint) from None
+        raise BadInput(f"{where}: {error.message.marked}", hint=error.hint) from None
 
 
 def _object_of_unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -512,7 +512,7 @@ def _build_record(
     try:
         return Record.of(entries, key)
     except BadInput as error:
-        raise BadInput(f"{where}: {error.message}", hint=error.hint) from error
+        raise BadInput(f"{where}: {error.message.marked}", hint=error.hint) from error
 
 
 def _to_json(database: Database) -> str:

@@ -26,6 +26,7 @@ import duckdb
 import pyarrow as pa
 
 from divulge import private_folder
+from divulge.arguments import arg_name
 from divulge.engines.duckdb_errors import explained
 from divulge.engines.engine import (
     DuckDBDialect,
@@ -87,7 +88,7 @@ class _Database:
             self.connection = duckdb.connect(":memory:", config=settings)
         except duckdb.Error as error:
             self.scratch.remove()
-            hint = f"Check {' and '.join(limits)}" * bool(limits)
+            hint = f"Check {' and '.join(map(arg_name, limits))}" * bool(limits)
             raise BadInput(f"DuckDB cannot start: {error}", hint=hint) from error
         self._close = weakref.finalize(self, _close, self.connection, self.scratch, self.owner)
 

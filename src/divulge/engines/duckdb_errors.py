@@ -15,12 +15,16 @@ from pathlib import Path
 
 import duckdb
 
+from divulge.arguments import arg, arg_name
 from divulge.errors import BadInput, DivulgeError, InternalError
 
 _CSV_LINE = re.compile(r"CSV Error on Line: (\d+)")
 _CSV_FILE = re.compile(r"^ {2}file = (.*)$", re.MULTILINE)
 _CSV_WIDTH = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
-_ENCODING_HINT = "Pass the file's encoding, for example encoding='latin-1' or encoding='cp1252'"
+_ENCODING_HINT = (
+    f"Pass the file's encoding, for example {arg('encoding', 'latin-1')} or "
+    f"{arg('encoding', 'cp1252')}"
+)
 _CSV_RULES_HINT = (
     "Write the file with one kind of line end and with quotes doubled inside quoted values"
 )
@@ -80,7 +84,8 @@ def _explain(error: duckdb.Error, *, sql: str, known_as: Mapping[str, str]) -> D
         return failure
     if isinstance(error, duckdb.OutOfMemoryException):
         hint = (
-            "Give the engine a larger memory_limit, or a temp_directory on a disk with more space"
+            f"Give the engine a larger {arg_name('memory_limit')}, or a "
+            f"{arg_name('temp_directory')} on a disk with more space"
         )
         return DivulgeError(f"memory ran out: {_first_line(text).rstrip('.')}", hint=hint)
     if type(error) is duckdb.Error:  # a file's bytes do not make sense to DuckDB's readers

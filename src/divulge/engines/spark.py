@@ -151,7 +151,7 @@ def _check_shared(engine: SparkEngine, folder: Path) -> None:
             engine.session.read.text(uri(mark)).collect()
     except BadInput as error:
         raise BadInput(
-            f"Spark's workers cannot read {folder.parent.parent}: {error.message}",
+            f"Spark's workers cannot read {folder.parent.parent}: {error.message.marked}",
             hint=_SHARED_FOLDER_HINT,
         ) from error
     finally:

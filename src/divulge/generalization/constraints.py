@@ -92,7 +92,7 @@ class NodeChecker:
         if not self.rules:
             raise BadInput(
                 "no promise about classes was made, so nothing needs to be generalized",
-                hint="for example k_anonymity=5",
+                hint=f"for example {metrics.EXAMPLE_REQUIREMENT}",
             )
         if not 0.0 <= self.suppression <= 1.0:
             raise BadInput(

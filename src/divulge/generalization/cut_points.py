@@ -18,6 +18,7 @@ import numpy as np
 
 from divulge import arrays
 from divulge.adversary import Belief, PriorBelief
+from divulge.arguments import arg
 from divulge.arrays import Bools, Floats, Ints
 from divulge.counting import Cells, Contingency, Domain
 from divulge.errors import BadInput, Infeasible, nearest
@@ -414,12 +415,12 @@ def _ranks(domain: Domain, order: Sequence[str] | None) -> Ints:
     if None in domain.labels:
         raise BadInput(
             f"{domain.name!r} has nulls, which have no place in an order",
-            hint="leave these rows out with nulls='drop'",
+            hint=f"leave these rows out with {arg('nulls', 'drop')}",
         )
     if order is None and not domain.is_ordered:
         raise BadInput(
             f"the values of {domain.name!r} are text and have no order",
-            hint="give their order from low to high with order=",
+            hint=f"give their order from low to high with {arg('order')}",
         )
     return places_in_order(domain, order)
 

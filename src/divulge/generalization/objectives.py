@@ -24,6 +24,7 @@ from typing import Literal
 import numpy as np
 
 from divulge import arrays
+from divulge.arguments import arg
 from divulge.arrays import Floats
 from divulge.counting import Contingency
 from divulge.errors import BadInput, nearest
@@ -123,7 +124,7 @@ def _counted_information(rollup: Rollup) -> CountedObjective:
     if not rollup.contingency.cells:
         raise BadInput(
             "the objective 'information' is about a sensitive attribute, and none was named",
-            hint="name it with sensitive=",
+            hint=f"name it with {arg('sensitive')}",
         )
     return CountedObjective(rollup, "information", _information, "high")
 

@@ -116,7 +116,7 @@ def build_hierarchy(
         context = f"hierarchy of {column!r}"
         if context in error.message:
             raise error from None
-        raise BadInput(f"{context}: {error.message}", hint=error.hint) from None
+        raise BadInput(f"{context}: {error.message.marked}", hint=error.hint) from None
 
 
 def build_hierarchies(

@@ -18,6 +18,7 @@ from typing import Any
 
 from divulge import interrupts, releases, results
 from divulge.adversary import Adversary
+from divulge.arguments import arg
 from divulge.errors import BadInput, listed, nearest
 from divulge.ledger.store import LedgerStore, is_new, utc_now
 from divulge.results import Result
@@ -141,7 +142,7 @@ class Ledger:
         if self.recipient == EVERYBODY and EVERYBODY not in members:
             raise BadInput(
                 "everybody gets the release, so that each who holds anything can add it: "
-                f"coalition={list(members)} would leave some out",
+                f"{arg('coalition', list(members))} would leave some out",
                 hint="Name the recipient, or leave the coalition out",
             )
         if self.wait < 0:
@@ -226,7 +227,8 @@ class Ledger:
         )
         if private is None and document["kind"] != "anatomized":
             hint = (
-                "Take the release from its publisher, with its private part; private_dir= says "
+                "Take the release from its publisher, with its private part; "
+                f"{arg('private_dir')} says "
                 "where that is"
             )
             raise BadInput(
@@ -280,7 +282,10 @@ class Ledger:
                 raise BadInput(
                     f"release {number} is out, and later releases would not be judged against it "
                     "any more",
-                    hint="What is out stays known: retract it, or forget it with force=True",
+                    hint=(
+                        "What is out stays known: retract it, or forget it with "
+                        f"{arg('force', value=True)}"
+                    ),
                 )
             store.remove(number)
             return entry
@@ -300,7 +305,7 @@ class Ledger:
         datasets = [*dict.fromkeys(entry.dataset for entry in entries)]
         if self.dataset is None and len(datasets) > 1:
             message = f"the ledger {self.folder} has several datasets: {listed(datasets)}"
-            raise BadInput(message, hint="Say with dataset= which one the release is of")
+            raise BadInput(message, hint=f"Say with {arg('dataset')} which one the release is of")
         dataset = self.dataset or next(iter(datasets), _DATASET)
         dataset_entries = [entry for entry in entries if entry.dataset == dataset]
         if EVERYBODY in self.coalition:
@@ -439,7 +444,7 @@ class PriorReleases:
                 except BadInput as error:
                     message = (
                         f"the release is out at {target}, and could not be marked so: "
-                        f"{error.message}"
+                        f"{error.message.marked}"
                     )
                     raise BadInput(
                         message, hint="The ledger finds it there when it is used next"

@@ -47,6 +47,7 @@ from pathlib import Path
 from typing import Any
 
 from divulge import releases
+from divulge.arguments import arg
 from divulge.errors import BadInput
 
 DATABASE = "ledger.sqlite"
@@ -539,7 +540,7 @@ def _refuse_unless_private(folder: Path, *, create: bool) -> bool:
         if not create:
             raise BadInput(
                 f"there is no ledger {folder}",
-                hint="A release that is published with ledger= makes one",
+                hint=f"A release that is published with {arg('ledger')} makes one",
             )
         if not folder.parent.is_dir():
             message = f"the ledger {folder} cannot be made: its parent folder does not exist"

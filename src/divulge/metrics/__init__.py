@@ -3,6 +3,7 @@
 
 from divulge.metrics.bezzi_conditions import Conditions, conditions_of
 from divulge.metrics.catalogue import (
+    EXAMPLE_REQUIREMENT,
     IDENTITY,
     METRICS,
     find_metric,
@@ -48,6 +49,7 @@ from divulge.metrics.metric import (
 from divulge.metrics.out_of_core import ClassQuery, ClassQueryResult, answer
 
 __all__ = [
+    "EXAMPLE_REQUIREMENT",
     "IDENTITY",
     "METRICS",
     "TOLERANCE",

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from divulge.adversary import Belief
+from divulge.arguments import arg
 from divulge.errors import BadInput, nearest
 from divulge.metrics import (
     closeness,
@@ -945,6 +946,8 @@ SENSITIVE: tuple[Metric[Belief], ...] = (
     ),
 )
 METRICS: tuple[Metric[Any], ...] = (*IDENTITY, *SENSITIVE)
+EXAMPLE_REQUIREMENT = arg("k_anonymity", 5)
+"""A requirement as an example in messages."""
 
 
 _RENAMED = {

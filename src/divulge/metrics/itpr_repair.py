@@ -22,6 +22,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from divulge.adversary import Belief
+from divulge.arguments import arg
 from divulge.arrays import Floats, Ints
 from divulge.counting import Cells, Contingency, build_cells
 from divulge.errors import BadInput
@@ -283,7 +284,7 @@ def repair_of(
     """
     if steps < 1 or not 0 < limit <= 1:
         raise BadInput(
-            f"steps={steps}, limit={limit:g} asks for nothing",
+            f"{arg('steps', steps)}, {arg('limit', limit)} asks for nothing",
             hint="at least one step, a share from 0 to 1",
         )
     contingency = measurement.contingency

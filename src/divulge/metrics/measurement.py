@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from divulge import results
 from divulge.adversary import Adversary, Assumptions, Belief, MarginalOf, PriorBelief
+from divulge.arguments import arg_name
 from divulge.arrays import Floats, Ints
 from divulge.counting import (
     Cells,
@@ -714,7 +715,7 @@ def _check_people_column(population: Table, roles: Roles, people: str) -> None:
             f"a population of counts names nobody, and {population.source} has the person column "
             f"{roles.person!r}"
         )
-        raise BadInput(message, hint="leave population_count out, or that column")
+        raise BadInput(message, hint=f"leave {arg_name('population_count')} out, or that column")
     cell = population.engine.quote(people)
     invalid_count = (
         f"SUM(CASE WHEN {cell} IS NULL OR {cell} < 0 OR {cell} <> FLOOR({cell}) OR {cell} > 1e15 "

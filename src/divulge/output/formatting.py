@@ -15,7 +15,7 @@ from rich.padding import Padding
 from rich.segment import Segment
 from rich.text import Text
 
-from divulge import results
+from divulge.arguments import spelled
 from divulge.text import count_with_noun
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def heading(text: str) -> RenderableType:
 
 def noted(note: str) -> str:
     """Format a note as a sentence, in the vocabulary of the current interface."""
-    return f"Note: {results.spoken(note)}{'' if note.endswith('?') else '.'}"
+    return f"Note: {spelled(note)}{'' if note.endswith('?') else '.'}"
 
 
 def bullet(sentence: str, mark: str = "-") -> RenderableType:

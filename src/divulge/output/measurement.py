@@ -16,6 +16,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from divulge import metrics, results
+from divulge.arguments import arg, spelled
 from divulge.errors import BadInput
 from divulge.metrics import Measurement
 from divulge.output.formatting import (
@@ -276,10 +277,7 @@ def finding_parts(finding: guard.GuardFinding) -> list[RenderableType]:
             table.add_row(item.column, f"{item.without:,}", f"{item.only:,}")
         parts += [
             Padding(table, (0, 0, 0, 4)),
-            Padding(
-                Text(f"To publish it, use generalize. {results.spoken(finding.cure)}."),
-                (0, 0, 0, 4),
-            ),
+            Padding(Text(f"To publish it, use generalize. {spelled(finding.cure)}."), (0, 0, 0, 4)),
         ]
     return parts
 
@@ -600,7 +598,7 @@ def uniqueness_lines(
     else:
         allowance = []
     if uniqueness.warns:
-        limit_hint = f"No requirement limits this: {results.spoken('unique_share=')} does."
+        limit_hint = f"No requirement limits this: {spelled(arg('unique_share'))} does."
         return [Text(f"WARNING  {sentence}. {limit_hint}", style="bold")], allowance
     if has_same_k:
         line = f"{sentence}."

@@ -19,6 +19,7 @@ from divulge.api.anatomized import AnatomizedRelease
 from divulge.api.apply import Applied
 from divulge.api.check import ReleaseCheck
 from divulge.api.utility import Utility
+from divulge.arguments import arg, spelled
 from divulge.hierarchies import SUPPRESSED, Suggestion
 from divulge.output.formatting import (
     bullet,
@@ -97,7 +98,7 @@ def release_text(
         parts += utility_parts(utility)
     if written is None:
         parts.append(
-            heading(results.spoken("Nothing was written. Name a folder with out= to publish."))
+            heading(spelled(f"Nothing was written. Name a folder with {arg('out')} to publish."))
         )
     else:
         parts += [
@@ -129,7 +130,7 @@ def private_part_bullets(private: Path | None, *sentences: str) -> Iterator[Rend
     else:
         parent = releases.readable_parent(private)
     if parent is not None:
-        option = results.spoken("private_dir=")
+        option = spelled(arg("private_dir"))
         yield bullet(
             f"WARNING  Other users can list {parent}, not what is in the private part; {option} "
             "moves it."
@@ -196,7 +197,7 @@ def columns_in_words(release: releases.GeneralizedRelease) -> Iterator[str]:
         warning = "no promise covers what others may know of a person by this"
         yield (
             f"{', '.join(exposed_columns)}: {warning}; name it with "
-            f"{results.spoken('quasi_identifiers=')}."
+            f"{spelled(arg('quasi_identifiers'))}."
         )
 
 
@@ -484,7 +485,7 @@ def _applied_sentence(applied: Applied) -> str:
         sentence = f"Published {applied.published:,} of {records:,} new records in {folder}"
     if applied.accept_incremental_risk:
         risk = f"k = {applied.smallest_class:,}, {applied.unique:,} unique"
-        option = results.spoken("accept_incremental_risk=")
+        option = spelled(arg("accept_incremental_risk"))
         sentence += (
             f" with {option}, so they need not meet the requirements among themselves ({risk})"
         )
@@ -659,7 +660,7 @@ def anatomized_text(
             f"{sizes}"
         ),
         bullet(_group_count_sentence(summary.groups, release.groups.at_most)),
-        *(bullet(results.spoken(note)) for note in release.notes),
+        *(bullet(spelled(note)) for note in release.notes),
         heading("The tables"),
         *(bullet(sentence) for sentence in tables_in_words(release)),
     ]
@@ -679,7 +680,7 @@ def anatomized_text(
         parts += utility_parts(utility)
     if written is None:
         parts.append(
-            heading(results.spoken("Nothing was written. Name a folder with out= to publish."))
+            heading(spelled(f"Nothing was written. Name a folder with {arg('out')} to publish."))
         )
     else:
         parts += [

@@ -22,6 +22,7 @@ from divulge.api.anatomized import AnatomizedRelease
 from divulge.api.check import ReleaseCheck
 from divulge.api.report import Report
 from divulge.api.utility import Utility
+from divulge.arguments import spelled
 from divulge.errors import BadInput
 from divulge.metrics import Measurement
 from divulge.output import attack, compare, compose, html, provenance, releases, summary
@@ -363,7 +364,7 @@ def _risk_section(report: Report, measured: Measurement, lens: DisclosureRule) -
 
 
 def _note_sentence(note: str) -> str:
-    return f"{results.spoken(note)}{'' if note.endswith('?') else '.'}"
+    return f"{spelled(note)}{'' if note.endswith('?') else '.'}"
 
 
 def _notes(report: Report, measured: Measurement) -> list[str]:

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from divulge import anatomization, generalization, queries, results
 from divulge.api.utility import Utility
+from divulge.arguments import arg, spelled
 from divulge.output.formatting import (
     bullet,
     classes,
@@ -291,7 +292,7 @@ def estimate_rows(estimate: queries.Estimate) -> results.Rows:
 
 # --- utility costs of requirements ----------------------------------------------------------------
 # Views of the costs, and the warning that a release has little utility.
-_MONDRIAN_OPTION = "method='mondrian'"
+_MONDRIAN_OPTION = arg("method", "mondrian")
 _SMALLEST_SAVING = 0.1
 """Smallest share of the information loss that advice must save."""
 
@@ -412,7 +413,7 @@ def _alternative_sentences(explanation: generalization.Explanation) -> Iterator[
             else:
                 saving_note = ""
             yield (
-                f"{results.spoken(f'suppression={share:g}')} (up to {percent(share)}): "
+                f"{spelled(arg('suppression', share))} (up to {percent(share)}): "
                 f"{cost_text}{saving_note}."
             )
     if explanation.suppression and not any(
@@ -425,7 +426,7 @@ def _alternative_sentences(explanation: generalization.Explanation) -> Iterator[
         else:
             comparison_note = ", no better"
         yield (
-            f"{results.spoken(_MONDRIAN_OPTION)}: loss {number(explanation.boxes.value)}"
+            f"{spelled(_MONDRIAN_OPTION)}: loss {number(explanation.boxes.value)}"
             f"{comparison_note} ({classes(explanation.boxes.classes)})."
         )
 
@@ -486,14 +487,14 @@ def _advice(explanation: generalization.Explanation) -> Iterator[str]:
     if shares:
         share, instead = shares[0]
         yield (
-            f"{results.spoken(f'suppression={share:g}')} ({explanation.objective} "
+            f"{spelled(arg('suppression', share))} ({explanation.objective} "
             f"{number(instead.value)})"
         )
     if (
         explanation.boxes is not None
         and explanation.boxes.saves > _SMALLEST_SAVING * explanation.loss
     ):
-        yield f"{results.spoken(_MONDRIAN_OPTION)} (loss {number(explanation.boxes.value)})"
+        yield f"{spelled(_MONDRIAN_OPTION)} (loss {number(explanation.boxes.value)})"
 
 
 @results.document_of.register(generalization.Explanation)

@@ -19,6 +19,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from divulge.arguments import Sentence, arg
 from divulge.errors import BadInput, listed
 from divulge.policy import recognition
 from divulge.policy import uniqueness as uniqueness  # noqa: PLC0414 - other folders use it through the guard
@@ -269,8 +270,9 @@ def refuse(findings: Sequence[GuardFinding]) -> None:
         findings_text = "; ".join(finding.text for finding in findings)
         raise BadInput(
             f"columns would be published that must not be by accident: {findings_text}",
-            hint="Give them a role: identifier= or leave_out= (not published), plain= (published "
-            "as it is), or quasi_identifiers=",
+            hint=f"Give them a role: {arg('identifier')} or {arg('leave_out')} (not "
+            f"published), {arg('plain')} (published "
+            f"as it is), or {arg('quasi_identifiers')}",
         )
 
 
@@ -564,8 +566,10 @@ def repeated(table: Table, roles: Roles) -> tuple[str, ...]:
     ]
     facts = look_at(table, [column.name for column in columns])
     return tuple(
-        f"{name!r} has {column_facts.distinct:,} values in {column_facts.filled:,} rows: does it "
-        f"name people? Then give person={name!r}"
+        Sentence(
+            f"{name!r} has {column_facts.distinct:,} values in {column_facts.filled:,} rows: does "
+            f"it name people? Then give {arg('person', name)}"
+        )
         for name, column_facts in facts.items()
         if column_facts.repeats
         and may_identify_one_person(name)

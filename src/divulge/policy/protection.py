@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from divulge import arrays
 from divulge.adversary import Belief, GroundDistance, PriorBelief
+from divulge.arguments import arg
 from divulge.arrays import Bools, Ints
 from divulge.counting import Cells, Contingency, Domain, build_cells
 from divulge.errors import BadInput, nearest
@@ -184,7 +185,9 @@ def protections_of(tables: Any, origin: str) -> Iterator[Protection]:
         try:
             yield Protection.make({**promises, **inner}, **chosen)
         except BadInput as error:
-            raise BadInput(f"{origin}: [[protect]]: {error.message}", hint=error.hint) from None
+            raise BadInput(
+                f"{origin}: [[protect]]: {error.message.marked}", hint=error.hint
+            ) from None
 
 
 def _with_attribute(attribute: str | None, promises: Iterable[Promise]) -> Iterator[Promise]:
@@ -493,7 +496,7 @@ def _people_with_value(
     elif prior.people is None:
         raise BadInput(
             f"{problem}, and it is not known how many people the prior counts",
-            hint="Give original=",
+            hint=f"Give {arg('original')}",
         )
     else:
         weights = np.stack([chosen, prior.people - chosen], axis=1)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from divulge import metrics
+from divulge.arguments import arg
 from divulge.errors import BadInput, nearest
 from divulge.metrics import Metric
 
@@ -144,7 +145,7 @@ class Promise:
         if not beliefs:
             raise BadInput(
                 f"{self.text} is about a sensitive attribute, and none was named",
-                hint="name it with sensitive=",
+                hint=f"name it with {arg('sensitive')}",
             )
         if self.attribute is None:
             attributes = beliefs

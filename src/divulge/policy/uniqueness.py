@@ -20,6 +20,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
+from divulge.arguments import Sentence, arg
 from divulge.errors import BadInput, BrokenPromise, Infeasible
 from divulge.sources import Roles, Table
 
@@ -201,8 +202,8 @@ class Remedy:
     """Fewer columns to drop that may suffice, if the release is not known yet."""
 
     @property
-    def text(self) -> str:
-        """Text for people with the argument names of Python; the command line translates them."""
+    def text(self) -> Sentence:
+        """Text for people, which names arguments."""
         first = f"Drop {name_columns(self.drop)}: {self._options(self.drop)}"
         if self.may_be_enough:
             first = (
@@ -213,27 +214,27 @@ class Remedy:
         if 0 < len(self.generalize) <= _MAX_EXPLAINED:
             quasi_identifiers = _as_argument((*self.roles.quasi_identifiers, *self.generalize))
             parts.append(
-                f"Or generalize them: quasi_identifiers={quasi_identifiers}"
+                f"Or generalize them: {arg('quasi_identifiers', quasi_identifiers)}"
                 f"{self._options(self.cannot_generalize, also_moved=self.generalize, sentence=False)}"  # noqa: E501
             )
         if self.unique_share is not None:
-            parts.append(f"Or allow more: unique_share={self.unique_share:g}")
-        return ". ".join(parts)
+            parts.append(f"Or allow more: {arg('unique_share', self.unique_share)}")
+        return Sentence(". ".join(parts))
 
-    def _leave_out(self, dropped: Sequence[str], gone: Collection[str]) -> str:
+    def _leave_out(self, dropped: Sequence[str], gone: Collection[str]) -> str | list[str]:
         """Return the columns to drop as an argument.
 
-        That is '*' instead of many, if every remaining column has a role.
+        That is "*" instead of many, if every remaining column has a role.
         """
         names = (*self.roles.leave_out, *dropped)
         staying = {*self.generalize, *self.cannot_generalize} - set(gone)
         if len(names) > _MAX_LISTED and staying <= set(self.roles.all_columns):
-            return "'*'"
+            return "*"
         return _as_argument(names)
 
     @property
-    def as_they_are(self) -> str:
-        """Argument plain= that publishes the columns as they are; '*' instead of many."""
+    def as_they_are(self) -> str | list[str]:
+        """Value of `plain` that publishes the columns as they are; '*' instead of many."""
         names = (*self.generalize, *self.cannot_generalize)
         many = len(names) > _MAX_LISTED
         return _as_argument((*self.roles.plain, *(("*",) if many else names)))
@@ -244,18 +245,18 @@ class Remedy:
         """Return the options that drop columns, and those that change with a lost role."""
         gone = {*dropped, *also_moved}
         if dropped:
-            with_options = [f"leave_out={self._leave_out(dropped, gone)}"]
+            with_options = [arg("leave_out", self._leave_out(dropped, gone))]
         else:
             with_options = []
         without_options = []
         rest = tuple(name for name in self.roles.plain if name not in gone)
         if rest != self.roles.plain:
             if rest:
-                with_options.append(f"plain={_as_argument(rest)}")
+                with_options.append(arg("plain", _as_argument(rest)))
             else:
-                without_options.append("plain=")
+                without_options.append(arg("plain"))
         if self.roles.weight in gone:
-            without_options.append("weight=")
+            without_options.append(arg("weight"))
         text = " and ".join(with_options)
         if not sentence and text:
             text = f" and {text}"
@@ -264,10 +265,10 @@ class Remedy:
         return text
 
 
-def _as_argument(names: Sequence[str]) -> str:
+def _as_argument(names: Sequence[str]) -> str | list[str]:
     if len(names) == 1:
-        return repr(names[0])
-    return repr(list(names))
+        return names[0]
+    return list(names)
 
 
 def percent(share: float) -> str:
@@ -531,8 +532,8 @@ def refuse_unique(problem: TooManyUnique | None) -> None:
             hint=problem.cure.text,
         )
     hint = (
-        f"{problem.cure.text}. Or publish them as they are, with a warning: "
-        f"plain={problem.cure.as_they_are}"
+        f"{problem.cure.text.marked}. Or publish them as they are, with a warning: "
+        f"{arg('plain', problem.cure.as_they_are)}"
     )
     raise BadInput(f"columns without a role would make people unique: {explanation}", hint=hint)
 
@@ -608,7 +609,8 @@ def checked_unique_share(value: object) -> float | None:
     if value == 1:
         raise BadInput(
             "unique_share = 1 is a requirement that no table can violate",
-            hint="Give a smaller number, or leave it out and name the columns with plain=, which "
+            hint="Give a smaller number, or leave it out and name the columns with "
+            f"{arg('plain')}, which "
             "publishes them with a warning",
         )
     return float(value)

@@ -109,7 +109,7 @@ def judge(
     if not promises and not protected:
         raise BadInput(
             "the policy makes no promise about classes, so there is nothing to check",
-            hint="for example k_anonymity=5",
+            hint=f"for example {metrics.EXAMPLE_REQUIREMENT}",
         )
     promise_attributes = _requirements_by_attribute(measurement, promises, measurement.beliefs)
     questions = [

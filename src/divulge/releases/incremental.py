@@ -22,6 +22,7 @@ import numpy as np
 
 from divulge import generalization, metrics
 from divulge.adversary import Assumptions
+from divulge.arguments import arg
 from divulge.arrays import Bools
 from divulge.counting import Cells, Contingency, Request, count, count_in_memory
 from divulge.engines import OwnEngine
@@ -183,7 +184,7 @@ class NewRecords:
                 f"unique_share <= {required:g} is violated among the new records: "
                 f"{uniqueness.violation}",
                 hint="Nothing was written. Pass these records again with the next batch, or "
-                "accept it with accept_incremental_risk=",
+                f"accept it with {arg('accept_incremental_risk')}",
             )
         return uniqueness
 

@@ -23,6 +23,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from divulge.arguments import arg
 from divulge.engines import Engine
 from divulge.errors import BadInput
 from divulge.metrics import Measurement
@@ -147,7 +148,7 @@ def refuse_unless_release(folder: Path, private_folder: Path) -> Path:
         read_manifests(folder, private_dir=candidate)
     except BadInput as error:
         hint = "Only a complete release that nobody has changed is replaced; move it away first"
-        raise BadInput(f"{folder} is not replaced: {error.message}", hint=hint) from None
+        raise BadInput(f"{folder} is not replaced: {error.message.marked}", hint=hint) from None
     return candidate
 
 
@@ -306,7 +307,9 @@ def _read_private(folder: Path, private_folder: Path, public: Mapping[str, Any])
     path = private_folder / NAME
     if not private_folder.is_dir() or private_folder.is_symlink() or not path.is_file():
         message = f"the private part of {folder} is not at {private_folder}"
-        raise BadInput(message, hint="Its publisher has it; say with private_dir= where it is")
+        raise BadInput(
+            message, hint=f"Its publisher has it; say with {arg('private_dir')} where it is"
+        )
     document: dict[str, Any] = read_json(path)
     kind = public["kind"]
     check(
@@ -321,7 +324,8 @@ def _read_private(folder: Path, private_folder: Path, public: Mapping[str, Any])
         )
         raise BadInput(
             message,
-            hint="Say with private_dir= where its own is. After an interrupted run, run that "
+            hint=f"Say with {arg('private_dir')} where its own is. After an interrupted "
+            "run, run that "
             "command again",
         )
     if document["kind"] != kind or document["manifest"] != sha256(folder / NAME):

@@ -291,7 +291,7 @@ class Release(Result, ABC):
         except Unverified:
             raise
         except DivulgeError as error:
-            message = f"the staged table cannot be read back: {error.message}"
+            message = f"the staged table cannot be read back: {error.message.marked}"
             raise Unverified(message, hint="Nothing was published") from error
         finally:
             reader.close()

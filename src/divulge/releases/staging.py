@@ -35,6 +35,7 @@ from pathlib import Path
 from typing import Any
 
 from divulge import interrupts
+from divulge.arguments import arg
 from divulge.errors import BadInput
 
 SUFFIX = ".private"
@@ -144,7 +145,7 @@ class Staging:
                 )
             return None
         if self.replaceable is None:
-            hint = "Name another folder, or replace the release with force=True"
+            hint = f"Name another folder, or replace the release with {arg('force', value=True)}"
             raise BadInput(f"{self.target} exists already", hint=hint)
         old_private = self.replaceable(self.target, self.private_target)
         if old_private != self.private_target and _has_entries(self.private_target):

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from divulge.arguments import arg
 from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput
 from divulge.hierarchies import Hierarchy, parse_hierarchy
@@ -233,7 +234,8 @@ def _open_entry(archive: zipfile.ZipFile, name: str) -> IO[bytes]:
 def _wrong_encoding(archive: zipfile.ZipFile, name: str, encoding: str) -> BadInput:
     where = f"{archive.filename}: {name}"
     return BadInput(
-        f"{where} is not {encoding} text", hint="Pass its encoding, for example encoding='cp1252'"
+        f"{where} is not {encoding} text",
+        hint=f"Pass its encoding, for example {arg('encoding', 'cp1252')}",
     )
 
 

@@ -32,6 +32,7 @@ import duckdb
 import pyarrow as pa
 
 from divulge import engines
+from divulge.arguments import arg
 from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput, DivulgeError, MissingDependency
 from divulge.sources.arrow_values import checked_reader
@@ -99,7 +100,7 @@ def one_select(sql: str, dialect: str | None) -> str:
         ]
     except sqlglot.errors.SqlglotError as error:
         reason = str(error).splitlines()[0].rstrip(".")
-        raise BadInput(f"the statement of sql= cannot be understood: {reason}") from None
+        raise BadInput(f"the statement of {arg('sql')} cannot be understood: {reason}") from None
     writing = (exp.DML, exp.DDL, exp.Into, exp.Command, exp.Lock)
     nodes = [node for statement in parsed for node in statement.walk()]
     if len(parsed) != 1 or not isinstance(
@@ -114,7 +115,7 @@ def one_select(sql: str, dialect: str | None) -> str:
 def _check_table_or_sql(options: ReadOptions) -> None:
     if options.sql is not None and options.table is not None:
         raise BadInput(
-            "table= and sql= were both given, and either says what to read",
+            f"{arg('table')} and {arg('sql')} were both given, and either says what to read",
             hint="Leave one of them out",
         )
 

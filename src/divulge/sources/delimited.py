@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from divulge.arguments import Sentence, arg
 from divulge.engines import DuckDBEngine, Engine
 from divulge.errors import BadInput, listed
 from divulge.sources.paths import Files, compression, packing
@@ -102,7 +103,7 @@ def _sample(path: Path, *, display_name: str) -> str:
     except OSError as error:
         raise BadInput(f"{display_name} cannot be read: {error}") from error
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise BadInput(f"{display_name} is UTF-16 text", hint="Pass encoding='utf-16'")
+        raise BadInput(f"{display_name} is UTF-16 text", hint=f"Pass {arg('encoding', 'utf-16')}")
     if len(data) == _SAMPLE_BYTES:
         data = data[: max(data.rfind(b"\n"), data.rfind(b"\r")) + 1] or data
     if b"\0" in data:
@@ -112,7 +113,10 @@ def _sample(path: Path, *, display_name: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        hint = "Pass the file's encoding, for example encoding='latin-1' or encoding='cp1252'"
+        hint = (
+            f"Pass the file's encoding, for example {arg('encoding', 'latin-1')} or "
+            f"{arg('encoding', 'cp1252')}"
+        )
         raise BadInput(f"{display_name}, line {line}: the text is not UTF-8", hint=hint) from error
 
 
@@ -487,22 +491,24 @@ def cell_types(
     well separate thousands are noted, not guessed.
     """
     if decimal not in (None, ".", ","):
-        raise BadInput(f"decimal={decimal!r} is no decimal sign", hint="Give ',' or '.'")
+        raise BadInput(f"{arg('decimal', decimal)} is no decimal sign", hint="Give ',' or '.'")
     masks = _shapes(engine, relation, names)
     types = {name: _type(mask) for name, mask in masks.items()}
     by_comma = [name for name, mask in masks.items() if _type_by_comma(mask) != "VARCHAR"]
     dotted = [name for name, mask in masks.items() if types[name] == "DOUBLE"]
     sure = [name for name in by_comma if masks[name] & _COMMA]
     commas = by_comma if decimal == "," else []
-    notes = []
+    notes: list[str] = []
     if decimal == ",":
         types |= dict.fromkeys(dotted, "VARCHAR")
     elif decimal is None and by_comma:
         if sure and delimiter != ",":
             commas = by_comma if not dotted else sure
             notes.append(
-                f"a comma was found to be the decimal sign of {listed(commas)}; decimal='.' "
-                "reads it as text"
+                Sentence(
+                    f"a comma was found to be the decimal sign of {listed(commas)}; "
+                    f"{arg('decimal', '.')} reads it as text"
+                )
             )
             # 1.234 is a thousand if commas are decimal signs.
             grouped = [
@@ -522,8 +528,10 @@ def cell_types(
                 else "may separate thousands or decimals"
             )
             notes.append(
-                f"the commas of {listed(doubtful)} {either}: read as text; decimal=',' reads "
-                "numbers"
+                Sentence(
+                    f"the commas of {listed(doubtful)} {either}: read as text; "
+                    f"{arg('decimal', ',')} reads numbers"
+                )
             )
     both = [
         name
@@ -756,7 +764,7 @@ def _check_same_dialect(dialect: Dialect, first: Dialect, *, name: str, first_na
             without = name
         raise BadInput(
             f"{with_header} begins with column names and {without} does not seem to",
-            hint="Write both alike, or pass header=",
+            hint=f"Write both alike, or pass {arg('header')}",
         )
 
 

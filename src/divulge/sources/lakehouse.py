@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
 
+from divulge.arguments import arg
 from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput, MissingDependency, listed
 from divulge.sources.arrow_values import checked_reader
@@ -155,7 +156,7 @@ def _moment(text: str, source: str, expected: str) -> dt.datetime:
 
 
 def _no_version(source: str, as_of: str, hint: str) -> BadInput:
-    return BadInput(f"{source} has no version as_of={as_of!r}", hint=hint)
+    return BadInput(f"{source} has no version {arg('as_of', as_of)}", hint=hint)
 
 
 def _newest_metadata(root: Path) -> Path:

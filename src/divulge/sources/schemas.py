@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from divulge.arguments import arg
 from divulge.engines import Engine
 from divulge.errors import BadInput
 from divulge.sources.table import DECIMAL_DIGITS, ascii_lower, check_names
@@ -47,7 +48,8 @@ _DECIMAL = re.compile(r"DECIMAL\((\d+),\s*(\d+)\)")
 _NULL = '"NULL"'
 _MAX_NAMES_SHOWN = 3
 SAME_COLUMNS = (
-    "Write all files with the same columns, or pass union_columns=True to read missing columns as "
+    f"Write all files with the same columns, or pass {arg('union_columns', value=True)} to "
+    "read missing columns as "
     "nulls"
 )
 

@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from divulge.arguments import arg
 from divulge.engines import Engine
 from divulge.errors import BadInput, listed, nearest
 from divulge.text import as_names
@@ -281,9 +282,9 @@ class ReadOptions:
             value = getattr(self, option.name)
             if option.name not in names and value != option.default:
                 if option.name in _OPTIONS_SHOWN:
-                    option_text = f"{option.name}={value!r}"
+                    option_text = arg(option.name, value)
                 else:
-                    option_text = f"{option.name}="
+                    option_text = arg(option.name)
                 raise BadInput(
                     f"{option_text} {_OPTION_PURPOSES[option.name]}, and {why}", hint="Leave it out"
                 )
@@ -304,7 +305,7 @@ def pick(names: Sequence[str], requested: str | None, *, source: str, what: str 
     if requested is None and len(names) == 1:
         return names[0]
     if requested is None:
-        choices = f"Choose one with {what}=: {listed(names)}"
+        choices = f"Choose one with {arg(what)}: {listed(names)}"
         raise BadInput(f"{source} has {len(names)} {what}s and none was chosen", hint=choices)
     if requested not in names:
         raise BadInput(f"{source} has no {what} {requested!r}", hint=nearest(requested, names))

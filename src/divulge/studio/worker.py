@@ -25,7 +25,8 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 import divulge as dv
-from divulge import metrics, results
+from divulge import metrics
+from divulge.arguments import Argument, FrontEnd, python_spelling, spelled, worded_by
 from divulge.errors import DivulgeError
 from divulge.output import formatting, html
 from divulge.studio import is_missing, redaction
@@ -39,14 +40,9 @@ _LARGEST_IN_MEMORY = 4 * 1024**3
 """Largest size in bytes of files that are loaded into memory; larger ones are read from disk."""
 _PROGRESS_INTERVAL = 0.15
 """Seconds between two reports of progress."""
-_ARGUMENT = re.compile(r"\b([a-z]+(?:_[a-z]+)*)=(?=[\s.,;:)]|$)")
 _METRIC = re.compile(
     rf"\b({'|'.join(sorted((metric.name for metric in metrics.METRICS), key=len, reverse=True))})\b"
 )
-_CONTROL_OF_ARGUMENT = {"force=True": "the tick at the side"}
-"""Arguments with a value, and the control of the page that sets them."""
-_PERSON_ADVICE = re.compile(r"\bgive person=('[^']*'|\"[^\"]*\")")
-"""Pattern of the advice to name the person column, which is a role on the tab Table."""
 
 
 class Superseded(Exception):
@@ -379,7 +375,7 @@ class Worker:
     def _run_guarded(self, action: Callable[[], None], *, outdated: bool = False) -> bool:
         """Run `action`; return True if it succeeded, and report its errors without a traceback."""
         try:
-            with html.stills(enabled=False), results.speaking(reword_message):
+            with html.stills(enabled=False), worded_by(PAGE):
                 action()
         except Superseded:
             return False
@@ -420,18 +416,37 @@ def _disk_size(source: str) -> int:
     return sum(file.stat().st_size for file in files if file.is_file())
 
 
-def reword_message(text: str) -> str:
-    """Reword a message of the library: arguments and metrics become the controls of the page.
+def spell_control(argument: Argument) -> str:
+    """Spell an argument as the control of the page that sets it."""
+    if argument.name == "force":
+        return "the tick at the side"
+    if argument.name == "person" and argument.form == "value":
+        return f"the role 'whose row it is' to {argument.code} on the tab Table"
+    if argument.form in ("assigned", "name"):
+        return argument.name.replace("_", "-")
+    return python_spelling(argument)
 
-    >>> reword_message("name it with quasi_identifiers=.")
+
+def name_metrics_in_words(text: str) -> str:
+    """Write the metrics of a text in words."""
+    return _METRIC.sub(lambda match: formatting.metric_words(match[1]), text)
+
+
+PAGE = FrontEnd(spell_control, name_metrics_in_words)
+"""Wording of messages on a page."""
+
+
+def reword_message(text: str) -> str:
+    """Word a message of the library for the page: arguments become controls, metrics words.
+
+    >>> from divulge.arguments import arg
+    >>> reword_message(f"name it with {arg('quasi_identifiers')}.")
     'name it with quasi-identifiers.'
-    >>> reword_message("no generalization keeps k_anonymity >= 5; replace it with force=True")
+    >>> replace_it = f"replace it with {arg('force', value=True)}"
+    >>> reword_message(f"no generalization keeps k_anonymity >= 5; {replace_it}")
     'no generalization keeps k-anonymity >= 5; replace it with the tick at the side'
-    >>> reword_message("does it name people? Then give person='patient_id'")
-    "does it name people? Then choose the role 'whose row it is' for 'patient_id' on the tab Table"
+    >>> reword_message(f"does it name people? Then give {arg('person', 'patient_id')}")
+    "does it name people? Then give the role 'whose row it is' to 'patient_id' on the tab Table"
     """
-    for argument, control in _CONTROL_OF_ARGUMENT.items():
-        text = text.replace(argument, control)
-    text = _PERSON_ADVICE.sub(r"choose the role 'whose row it is' for \1 on the tab Table", text)
-    text = _METRIC.sub(lambda match: formatting.metric_words(match[1]), text)
-    return _ARGUMENT.sub(lambda match: match[1].replace("_", "-"), text)
+    with worded_by(PAGE):
+        return spelled(text)
