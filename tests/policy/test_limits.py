@@ -65,6 +65,26 @@ def test_a_name_that_names_a_person_counts_unless_values_repeat_as_flags_do(
     assert bool(why) is objected
 
 
+@pytest.mark.parametrize(
+    ("rows", "filled", "distinct", "objected"),
+    [
+        (300, 3, 2, True),  # two numbers of persons, one of them twice
+        (300, 19, 1, True),  # a person with 19 rows
+        (300, 20, 1, False),
+        (300, 39, 2, True),
+        (300, 40, 2, False),
+        (30, 15, 2, False),
+        (30, 14, 2, True),
+    ],
+)
+def test_a_few_numbers_in_an_otherwise_empty_column_are_no_flags(
+    *, rows: int, filled: int, distinct: int, objected: bool
+) -> None:
+    facts = guard.Facts(rows, filled, distinct)
+    assert bool(guard.identifies(Column("mrn", "BIGINT", "number"), facts)) is objected
+    assert guard.identifies(Column("email", "VARCHAR", "text"), facts) == ""  # such as yes
+
+
 def test_numbered_rows_are_told_from_ages_by_the_name() -> None:
     eight = guard.Facts(8, 8, 8, whole=True, counts_up=True)
     assert guard.identifies(Column("position", "BIGINT", "number"), eight) == "numbers the rows"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import datetime as dt
 import decimal
+import json
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,9 @@ def write(path: Path, columns: dict[str, Any]) -> None:
     elif path.suffix == ".arrow":
         with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
             writer.write_table(table)
+    elif path.suffix == ".jsonl":
+        lines = (f"{json.dumps(row)}\n" for row in table.to_pylist())
+        path.write_text("".join(lines), encoding="utf-8")
     else:
         with path.open("w", encoding="utf-8", newline="") as file:
             writer_ = csv.writer(file)
@@ -290,6 +294,62 @@ def test_folders_above_the_root_are_no_columns(tmp_path: Path) -> None:
         dv.read(tmp_path / "x")
 
 
+FOLDER_KINDS = ("arrow", "csv", "jsonl", "parquet")
+
+
+@pytest.mark.parametrize("kind", FOLDER_KINDS)
+def test_folders_are_columns_of_every_kind_of_file(kind: str, tmp_path: Path) -> None:
+    write(tmp_path / "zip=01" / f"a.{kind}", {"q": [1], "zip": ["01"]})
+    write(tmp_path / "zip=02" / f"a.{kind}", {"q": [2]})
+    write(tmp_path / "zip=__HIVE_DEFAULT_PARTITION__" / f"a.{kind}", {"q": [3]})
+    expected = [{"q": 1, "zip": "01"}, {"q": 2, "zip": "02"}, {"q": 3, "zip": None}]
+    assert rows(dv.read(tmp_path)) == expected
+    assert rows(dv.read(tmp_path / "zip=02" / f"a.{kind}")) == [{"q": 2}]
+    checked = run_cli("check", str(tmp_path), "--qi", "zip", "--k-anonymity", "2", "--plain", "q")
+    assert checked.code == 1
+
+
+@pytest.mark.parametrize("kind", FOLDER_KINDS)
+@pytest.mark.parametrize("values", [[7, 8], [1, 8], [1, None]])
+def test_folders_never_replace_values(kind: str, values: list[int | None], tmp_path: Path) -> None:
+    path = tmp_path / "zip=1" / f"a.{kind}"
+    write(path, {"q": [1, 1], "zip": values})
+    message = r"'zip' of .* has other values than the folder zip=\.\.\. that it is in"
+    with pytest.raises(BadInput, match=message):
+        dv.read(tmp_path)
+    assert [row["zip"] for row in rows(dv.read(path))] == values  # no folder below this root
+
+
+@pytest.mark.parametrize("kind", FOLDER_KINDS)
+def test_numbers_of_folders_next_to_long_numbers(kind: str, tmp_path: Path) -> None:
+    numbers = ["1234567890123456.71", "1234567890123456.72"]
+    for folder, number in enumerate(numbers, 1):
+        exact = pa.array([decimal.Decimal(number)], pa.decimal128(18, 2))
+        path = tmp_path / f"zip={folder}" / f"a.{kind}"
+        write(path, {"q": [1] if kind == "jsonl" else exact})
+        if kind == "jsonl":
+            path.write_text(f'{{"q": {number}}}\n', encoding="utf-8")
+    found = rows(dv.read(tmp_path))
+    assert [(str(row["q"]), row["zip"]) for row in found] == [(numbers[0], 1), (numbers[1], 2)]
+
+
+@pytest.mark.parametrize("kind", FOLDER_KINDS)
+def test_a_folder_and_a_column_that_differ_in_case(kind: str, tmp_path: Path) -> None:
+    write(tmp_path / "zip=1" / f"a.{kind}", {"q": [1], "ZIP": [7]})
+    with pytest.raises(BadInput, match="differ only in upper and lower case"):
+        dv.read(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["b.csv.bz2", "b.csv.zip", "b.json.xz", "part-00000"])
+def test_data_that_would_not_be_read_are_an_error(name: str, tmp_path: Path) -> None:
+    write(tmp_path / "a.csv", {"q": [1]})
+    (tmp_path / name).write_bytes(b"q,ssn\n1,2\n")
+    with pytest.raises(BadInput, match=f"{name} in the folder .* looks like data"):
+        dv.read(tmp_path)
+    (tmp_path / name).rename(tmp_path / "README")
+    assert dv.read(tmp_path).names == ("q",)
+
+
 # --- Spark ----------------------------------------------------------------------------------------
 def test_spark_reads_every_schema_too(tmp_path: Path, spark: SparkEngine) -> None:
     write(tmp_path / "a.parquet", {"q": [1], "s": ["x"]})
@@ -354,3 +414,17 @@ def test_spark_keeps_the_zeros_of_folders(tmp_path: Path, spark: SparkEngine) ->
     write(tmp_path / "zip=01234" / "a.parquet", {"q": [1]})
     write(tmp_path / "zip=99999" / "a.parquet", {"q": [2]})
     assert [row["zip"] for row in rows(dv.read(tmp_path, engine=spark))] == ["01234", "99999"]
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_spark_ignores_no_folder_of_large_texts(
+    kind: str, tmp_path: Path, spark: SparkEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "zip=1" / f"a.{kind}", {"q": [1], "zip": [7]})
+    write(tmp_path / "zip=2" / f"a.{kind}", {"q": [1], "zip": [8]})
+    monkeypatch.setattr(spark_tables, "SMALL_TEXT", 0)
+    with pytest.raises(BadInput, match=r"is in a folder zip=\.\.\., which is a column"):
+        dv.read(tmp_path, engine=spark)
+    if kind == "jsonl":
+        with pytest.raises(BadInput, match=r"is in a folder zip=\.\.\., which is a column"):
+            dv.read(f"file://{tmp_path}/*/*.jsonl", engine=spark)

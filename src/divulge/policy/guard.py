@@ -354,11 +354,13 @@ def identifies(column: Column, facts: Facts) -> str:
     # precedence over the pattern.
     if facts.counts_up and not words & QUASI_WORDS:
         return "numbers the rows"
-    # Two values that repeat, such as yes and no, are not names. A single number in an otherwise
-    # empty column is.
+    # Two values that repeat, such as yes and no, are not names. A few numbers in an otherwise
+    # empty column are.
+    rare = 2 * facts.filled < facts.rows and facts.filled < _MIN_ROWS * facts.distinct
     flag = (
         facts.distinct <= 2
         and facts.distinct < facts.filled
+        and not (rare and column.kind == "number")
         and (facts.rows >= _MIN_ROWS or facts.distinct <= 1)
     )
     if names_person(column, nearly_unique=facts.nearly_unique) and not flag:

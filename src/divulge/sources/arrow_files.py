@@ -18,6 +18,7 @@ from divulge.sources.arrow_values import (
     has_known_types,
     needs_check,
 )
+from divulge.sources.hive_partitions import folder_types, folder_values, with_folder_columns
 from divulge.sources.paths import Files
 from divulge.sources.schemas import FileGroup, unite
 from divulge.sources.table import ReadOptions, ReadSettings, Table, table_of
@@ -27,14 +28,17 @@ def read_arrow(files: Files, options: ReadOptions, *, source: str, engine: DuckD
     """Read the table in Arrow IPC files (Feather), scanned from disk as often as needed."""
     import pyarrow.dataset as ds  # it imports pandas, which takes longer than all the rest
 
-    groups: dict[tuple[tuple[str, str], ...], tuple[pa.Schema, dict[Path, str]]] = {}
+    groups: dict[tuple[Any, ...], tuple[pa.Schema, dict[Path, str]]] = {}
+    folders = folder_values(files)
+    types = folder_types(folders)
     parts = []
     try:
         for path, name in zip(files.paths, files.display_names(source), strict=True):
             schema = _stored_schema(path)
             check_schema(schema, source=name)
             key = tuple((field.name, str(field.type)) for field in schema)
-            groups.setdefault(key, (schema, {}))[1][path] = name
+            group = (key, tuple(folders[path].items()))
+            groups.setdefault(group, (schema, {}))[1][path] = name
         for schema, group_files in groups.values():
             dataset = ds.dataset([str(path) for path in group_files], format="ipc", schema=schema)
             relation = dataset_relation(
@@ -42,9 +46,9 @@ def read_arrow(files: Files, options: ReadOptions, *, source: str, engine: DuckD
                 dataset,
                 source=next(iter(group_files.values())) if len(group_files) == 1 else source,
             )
-            parts.append(
-                FileGroup(tuple(group_files.values()), relation, dict(engine.describe(relation)))
-            )
+            part = FileGroup(tuple(group_files.values()), relation, dict(engine.describe(relation)))
+            group_folders = folders[next(iter(group_files))]
+            parts.append(with_folder_columns(engine, part, group_folders, types))
     except (pa.ArrowException, OSError) as error:
         raise BadInput(
             f"{source} is not a readable Arrow file: {error}", hint="Is it cut off?"

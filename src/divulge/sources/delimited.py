@@ -22,6 +22,7 @@ import pyarrow as pa
 from divulge.arguments import Sentence, arg
 from divulge.engines import DuckDBEngine, Engine
 from divulge.errors import BadInput, listed
+from divulge.sources.hive_partitions import folder_values, with_folder_columns
 from divulge.sources.paths import Files, compression, packing
 from divulge.sources.schemas import FileGroup, United, unite
 from divulge.sources.table import (
@@ -677,12 +678,12 @@ def read_delimited(files: Files, text: ReadOptions, *, source: str, engine: Duck
     display_names = dict(zip(paths, files.display_names(source), strict=True))
     dialects = read_dialects(display_names, text)
     first = dialects[paths[0]]
-    groups: dict[Dialect, list[Path]] = {}
+    folders = dict(zip(paths, folder_values(files).values(), strict=True))
+    groups: dict[tuple[Dialect, tuple[tuple[str, str], ...]], list[Path]] = {}
     for path, dialect in dialects.items():
-        groups.setdefault(dialect, []).append(path)
+        groups.setdefault((dialect, tuple(folders[path].items())), []).append(path)
 
-    def relation(dialect: Dialect, types: Mapping[str, str]) -> str:
-        group_paths = groups[dialect]
+    def relation(dialect: Dialect, group_paths: Sequence[Path], types: Mapping[str, str]) -> str:
         every = engine.files(group_paths, known_as=display_names)
         return (
             f"read_csv({every}, auto_detect = false, columns = {engine.struct(types)}, "
@@ -693,24 +694,25 @@ def read_delimited(files: Files, text: ReadOptions, *, source: str, engine: Duck
         )
 
     parts = []
-    for dialect, group_paths in groups.items():
+    for (dialect, pairs), group_paths in groups.items():
         types = dict.fromkeys(dialect.names, "VARCHAR")
-        parts.append(
-            FileGroup(
-                tuple(display_names[path] for path in group_paths), relation(dialect, types), types
-            )
+        part = FileGroup(
+            tuple(display_names[path] for path in group_paths),
+            relation(dialect, group_paths, types),
+            types,
         )
+        texts = dict.fromkeys(dict(pairs), "VARCHAR")
+        parts.append(with_folder_columns(engine, part, dict(pairs), texts))
     united = unite(engine, parts, source=source, union_columns=text.union_columns)
-    names = tuple(dict.fromkeys(name for dialect in groups for name in dialect.names))
+    names = tuple(dict.fromkeys(name for part in parts for name in part.columns))
     cells = cell_types(
         engine, united.relation, names, decimal=text.decimal, delimiter=first.delimiter
     )
-    if len(groups) == 1:  # one statement reads and casts
-        rows = relation(first, {**cells.types, **dict.fromkeys(cells.commas, "VARCHAR")})
+    changed = {**cells.types, **dict.fromkeys(cells.commas, "VARCHAR")}
+    if len(groups) == 1 and not any(folders.values()):  # one statement reads and casts
+        rows = relation(first, paths, changed)
     else:
-        rows = recast(
-            engine, united.relation, {**cells.types, **dict.fromkeys(cells.commas, "VARCHAR")}
-        )
+        rows = recast(engine, united.relation, changed)
     if cells.commas:
         numbers = (
             f"CAST({with_dot(engine.quote(name))} AS {cells.types[name]}) AS {engine.quote(name)}"

@@ -1,22 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hive partitions: key=value folders above the files of a table, which become columns."""
+"""Hive partitions: key=value folders above the files of a table, which become columns.
+
+DuckDB by itself lets the folder's value replace the values of a column with that name.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote
 
 import pyarrow as pa
 
-from divulge.engines import DuckDBEngine
+from divulge.engines import DuckDBEngine, Engine
 from divulge.errors import BadInput
 from divulge.sources.paths import Files
-from divulge.sources.table import kind_of
+from divulge.sources.schemas import FileGroup
+from divulge.sources.table import check_names, kind_of
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
-_HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+"""Name that stands for null in a folder."""
 
 
 def folder_values(files: Files) -> dict[Path, dict[str, str]]:
@@ -42,7 +48,7 @@ def folder_types(values: Mapping[Path, Mapping[str, str]]) -> dict[str, str]:
     texts: dict[str, list[str]] = {}
     for pairs in values.values():
         for key, text in pairs.items():
-            texts.setdefault(key, []).extend([text] if text != _HIVE_NULL else [])
+            texts.setdefault(key, []).extend([text] if text != HIVE_NULL else [])
     return {
         key: "BIGINT" if every and all(map(_INTEGER.fullmatch, every)) else "VARCHAR"
         for key, every in texts.items()
@@ -61,7 +67,7 @@ def check_folders(
         if key not in columns:
             continue
         folder_values = {
-            str(path): None if pairs[key] == _HIVE_NULL else pairs[key]
+            str(path): None if pairs[key] == HIVE_NULL else pairs[key]
             for path, pairs in folders.items()
         }
         values = engine.lend(
@@ -87,8 +93,59 @@ def check_folders(
         sql = f'SELECT path FROM {rows} JOIN {values} ON path = "file path" WHERE {differs} LIMIT 1'
         for path in engine.query(sql).column("path").to_pylist():
             name = display_names[Path(path)]
-            raise BadInput(
-                f"the column {key!r} of {name} has other values than the folder {key}=... that "
-                "it is in",
-                hint="Rename the column or the folder, or correct one of them",
-            )
+            raise other_value(key, name)
+
+
+def with_folder_columns(
+    engine: Engine, part: FileGroup, folders: Mapping[str, str], types: Mapping[str, str]
+) -> FileGroup:
+    """Return files of the same folders with the columns of these folders.
+
+    A column that the files have too must hold the folder's value in every row.
+    """
+    check_names(
+        (*part.columns, *(key for key in folders if key not in part.columns)), source=part.files[0]
+    )
+    added = {}
+    for key, text in folders.items():
+        if text == HIVE_NULL:
+            literal = "NULL"
+        else:
+            literal = engine.literal(text)
+        if key in part.columns:
+            _check_equal(engine, part, key, literal)
+        else:
+            added[key] = f"{engine.cast(literal, types[key])} AS {engine.quote(key)}"
+    if not added:
+        return part
+    relation = f"(SELECT *, {', '.join(added.values())} FROM {part.relation})"
+    return replace(
+        part, relation=relation, columns={**part.columns, **{key: types[key] for key in added}}
+    )
+
+
+def _check_equal(engine: Engine, part: FileGroup, key: str, literal: str) -> None:
+    cell = engine.cast(engine.quote(key), "VARCHAR")
+    differs = f"{cell} IS DISTINCT FROM {engine.cast(literal, 'VARCHAR')}"
+    if engine.query(f"SELECT 1 AS one FROM {part.relation} WHERE {differs} LIMIT 1").num_rows:
+        raise other_value(key, part.files[0])
+
+
+def other_value(key: str, file: str) -> BadInput:
+    """Return the error for a column that differs from its folder."""
+    return BadInput(
+        f"the column {key!r} of {file} has other values than the folder {key}=... that it is in",
+        hint="Rename the column or the folder, or correct one of them",
+    )
+
+
+def refuse_folders(files: Iterable[str], *, source: str) -> None:
+    """Raise an error for files in key=value folders whose columns would not be read."""
+    for file in files:
+        for folder in file.split("/")[:-1]:
+            key, equals, _ = folder.partition("=")
+            if equals and key:
+                raise BadInput(
+                    f"{file} of {source} is in a folder {key}=..., which is a column",
+                    hint="Write Parquet files, or name the files of one folder at a time",
+                )

@@ -6,7 +6,7 @@ from __future__ import annotations
 import io
 import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from divulge.sources.delimited import (
     recast,
     significant_digits,
 )
+from divulge.sources.hive_partitions import HIVE_NULL, folder_types, folder_values, other_value
 from divulge.sources.paths import Files, compression, packing
 from divulge.sources.table import ReadSettings, Table, kind_of, table_of
 
@@ -41,7 +42,7 @@ def read_json(files: Files, *, source: str, engine: DuckDBEngine) -> Table:
     """Read the table in one or more JSON files; a key that a record lacks is null there."""
     display_names = files.display_names(source)
     every = engine.files(files.paths, known_as=dict(zip(files.paths, display_names, strict=True)))
-    read = f"read_json({every}, compression = '{packing(files.paths)}'"
+    read = f"read_json({every}, compression = '{packing(files.paths)}', hive_partitioning = false"
     try:
         detected_types = dict(engine.describe(f"{read}, {_FULL_SCAN_OPTIONS})"))
     except BadInput as error:
@@ -49,6 +50,9 @@ def read_json(files: Files, *, source: str, engine: DuckDBEngine) -> Table:
     except InternalError as error:
         nothing = BadInput(f"{source} holds no JSON objects with named values", hint=_FORMAT_HINT)
         raise _bad_line(files, display_names) or nothing from error
+    if any(folder_values(files).values()):
+        read = _read_of_copy(_copy_with_folders(engine, files, display_names), engine, source)
+        detected_types = dict(engine.describe(f"{read}, {_FULL_SCAN_OPTIONS})"))
     _refuse_renamed_keys(engine, read, tuple(detected_types), source=source)
     types = {name: _plain_type(type_) for name, type_ in detected_types.items()}
     mixed = [name for name, type_ in detected_types.items() if type_ == "JSON"]
@@ -59,10 +63,7 @@ def read_json(files: Files, *, source: str, engine: DuckDBEngine) -> Table:
     exact: dict[str, str] = {}
     if (numbers or mixed or nested) and _has_long_numbers(engine, read):
         copy = _copy_with_texts(engine, read, {*numbers, *mixed}, nested=set(nested))
-        read = (
-            f"read_json({engine.files([copy], known_as={copy: source})}, format = "
-            "'newline_delimited'"
-        )
+        read = _read_of_copy(copy, engine, source)
         types |= dict.fromkeys((*numbers, *nested), "VARCHAR")
         exact = exact_json_types(engine, f"{read}, columns = {engine.struct(types)})", numbers)
         exact |= dict.fromkeys(nested, "JSON")
@@ -106,10 +107,58 @@ def _has_long_numbers(engine: DuckDBEngine, read: str) -> bool:
     return bool(long_numbers.num_rows)
 
 
+def _read_of_copy(copy: Path, engine: DuckDBEngine, source: str) -> str:
+    """Return the start of the SQL that reads a private copy of one object per line."""
+    name = engine.files([copy], known_as={copy: source})
+    return f"read_json({name}, format = 'newline_delimited', hive_partitioning = false"
+
+
 class _Number(str):
     """A number as it is written."""
 
     __slots__ = ()
+
+
+def _copy_with_folders(engine: DuckDBEngine, files: Files, display_names: Sequence[str]) -> Path:
+    """Write the records to a private file, with the keys and values of their folders.
+
+    A key that a record has too must have the folder's value.
+    """
+    values = folder_values(files)
+    types = folder_types(values)
+    copy = engine.directory / engine.fresh_name("folders")
+    with copy.open("w", encoding="utf-8") as out:
+        for path, name in zip(files.paths, display_names, strict=True):
+            folders = {key: _folder_value(text, types[key]) for key, text in values[path].items()}
+            objects = (
+                f"read_json_objects({engine.files([path], known_as={path: name})}, compression = "
+                f"'{packing([path])}', hive_partitioning = false)"
+            )
+            with engine.stream(f"SELECT CAST(json AS VARCHAR) AS json FROM {objects}") as batches:
+                for batch in batches:
+                    for text in batch.column(0).to_pylist():
+                        out.write(_with_folders(text, folders, name=name) + "\n")
+    return copy
+
+
+def _folder_value(text: str, type_: str) -> str | None:
+    if text == HIVE_NULL:
+        return None
+    if type_ == "BIGINT":
+        return _Number(text)
+    return text
+
+
+def _with_folders(text: str, folders: Mapping[str, str | None], *, name: str) -> str:
+    """Return a JSON object with the keys and values of its folders."""
+    try:
+        record: dict[str, Any] = json.loads(text, parse_float=_Number, parse_int=_Number)
+        for key, value in folders.items():
+            if key in record and record[key] != value:
+                raise other_value(key, name)
+        return _json_text({**record, **folders})
+    except RecursionError:
+        raise BadInput(f"{name}: a JSON record is nested too deeply", hint=_FORMAT_HINT) from None
 
 
 def _copy_with_texts(engine: DuckDBEngine, read: str, names: set[str], *, nested: set[str]) -> Path:

@@ -44,6 +44,7 @@ def read_parquet(files: Files, options: ReadOptions, *, source: str, engine: Duc
     parts = []
     for (columns, keys), paths in groups.items():
         hive = {key: dict(columns).get(key, types[key]) for key in keys}
+        check_names({**dict(columns), **hive}, source=display_names[paths[0]])
         check_folders(
             engine,
             {path: folders[path] for path in paths},

@@ -67,6 +67,8 @@ _MAGIC: tuple[tuple[int, bytes, FileKind], ...] = (
     (0, b"<stata_dta>", "stata"),
     *((0, bytes((version, order)), "stata") for version in (113, 114, 115) for order in (1, 2)),
 )
+_OTHER_PACKING = (".bz2", ".xz", ".zip", ".7z", ".lz4", ".lzo", ".br", ".z", ".snappy", ".deflate")
+_HADOOP_PART = re.compile(r"part-(?:[mr]-)?[0-9]{5}")
 _SPREADSHEET_ENTRIES = ("xl/workbook.xml", "xl/workbook.bin", "content.xml")
 """Archive entries of which a spreadsheet has one."""
 _UNSUPPORTED_FILES: tuple[tuple[int, bytes, str], ...] = (
@@ -264,17 +266,28 @@ def kind_by_name(path: Path) -> FileKind | None:
 def _data_files(folder: Path) -> list[Path]:
     """Return every data file under a folder, without the marker files of Spark and Hadoop.
 
-    These are files such as _SUCCESS and .crc.
+    These are files such as _SUCCESS and .crc. Data that cannot be read raise an error.
     """
     paths = []
     for parent, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name[0] not in "._")
-        paths += [
-            Path(parent, name)
-            for name in sorted(names)
-            if name[0] not in "._" and kind_by_name(Path(name))
-        ]
+        visible = [Path(parent, name) for name in sorted(names) if name[0] not in "._"]
+        for path in visible:
+            if _is_unread_data(path):
+                raise BadInput(
+                    f"{path.relative_to(folder)} in the folder {folder.name} looks like data that "
+                    "would not be read",
+                    hint="Unpack it, name it like the others, or remove it from the folder",
+                )
+        paths += [path for path in visible if kind_by_name(path)]
     return paths
+
+
+def _is_unread_data(path: Path) -> bool:
+    """Return whether a name is that of packed data, or of a part that Hadoop writes."""
+    if path.suffix.lower() in _OTHER_PACKING:
+        return kind_by_name(path.with_suffix("")) is not None
+    return not path.suffix and _HADOOP_PART.match(path.name) is not None
 
 
 def _files_of_one_kind(paths: list[Path], source: str, *, root: Path, empty: str) -> Files:

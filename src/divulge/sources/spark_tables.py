@@ -31,7 +31,12 @@ from divulge.sources.delimited import (
     reading_of_text,
     with_dot,
 )
-from divulge.sources.hive_partitions import check_folders, folder_types, folder_values
+from divulge.sources.hive_partitions import (
+    check_folders,
+    folder_types,
+    folder_values,
+    refuse_folders,
+)
 from divulge.sources.json_files import exact_json_types
 from divulge.sources.parquet_files import parquet_schemas
 from divulge.sources.paths import LOGS, Files, compression, find_files, find_log_table
@@ -371,6 +376,16 @@ def _recast(
     return f"SELECT {', '.join(cells.values())} FROM {relation}"
 
 
+def _refuse_folders(source: SparkSource, frame: DataFrame) -> None:
+    """Raise an error for key=value folders of text files, which Spark or the reader ignores."""
+    if source.files is not None:
+        files = source.files.display_names(source.display_name)
+    else:
+        root = source.paths[0].rstrip("/")
+        files = tuple(path.removeprefix(root).lstrip("/") for path in frame.inputFiles())
+    refuse_folders(files, source=source.display_name)
+
+
 def _read_csv(source: SparkSource, text: ReadOptions, *, engine: SparkEngine) -> Table:
     files = source.files
     fits_whole = (
@@ -399,6 +414,7 @@ def _read_csv(source: SparkSource, text: ReadOptions, *, engine: SparkEngine) ->
                 whole_files=fits_whole,
                 same_header=files is None,
             )
+            _refuse_folders(source, rows)
             types = dict.fromkeys(names, "VARCHAR")
             parts.append(
                 FileGroup(tuple(display_names[path] for path in paths), engine.view(rows), types)
@@ -446,6 +462,7 @@ def _dialects(source: SparkSource, text: ReadOptions, *, engine: SparkEngine) ->
 def _read_json(source: SparkSource, *, engine: SparkEngine) -> Table:
     is_array = source.files is not None and any(_starts_array(path) for path in source.files.paths)
     frame = engine.session.read.json(list(source.paths), mode="FAILFAST", multiLine=is_array)
+    _refuse_folders(source, frame)
     if not frame.columns:
         raise BadInput(
             f"{source.display_name} holds no JSON objects with named values",
