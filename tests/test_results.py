@@ -101,7 +101,6 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
         dv.Ledger(place / "ledger").holdings(),
         dv.report(folder),
         dv.attack(folder, truth=PEOPLE),
-        anatomized.attack(),
         anatomized.explain(),
         *_about_records(),
     ]
@@ -136,7 +135,7 @@ def _about_records() -> list[Result]:
 
 
 NAMES = (
-    "Advice Alternatives AnatomizedRelease Applied Attack AttackResult Attacks Built Comparison "
+    "Advice Alternatives AnatomizedRelease Applied Attack AttackResult Built Comparison "
     "ClassDetail Composition "
     "Coverage CutColumn Dip Disinformation "
     "Enhancement Enhancements Entry Estimate Explanation Figure3 Front GeneralizedRelease "

@@ -208,5 +208,5 @@ def test_the_success_rate_on_adult_exceeds_beta() -> None:
         people = TargetsInGroups.of(CodedTables.of(found), ["occupation"], people_of(table, names))
         made = guess(people, names, "occupation", rounds=ROUNDS)
         assert made.success.mean() > at_least
-        belief, _ = people.believed(names, [("occupation",)])
+        belief = people.posterior(names, [("occupation",)]).highest
         assert belief.max() <= 1 / 7 + 1e-9  # what beta does bound

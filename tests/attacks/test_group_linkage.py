@@ -6,29 +6,35 @@ Section 5.2 on Table 3 is computed by hand, other releases by all reconstruction
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
+from math import prod
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
-from divulge.anatomization import Anatomized, CodedTables
-from divulge.attacks import ATTACKERS, AttackContext, Attempt, group_linkage
-from divulge.attacks.group_linkage import TargetsInGroups
+from divulge.anatomization import AlphaBetaGammaDelta, Anatomized, CodedTables, Slppa
+from divulge.anatomization.methods import anatomize
+from divulge.attacks import ATTACKERS, AttackContext, Attempt, People, group_linkage
+from divulge.attacks.group_linkage import Posterior, TargetsInGroups
 from divulge.attacks.result import Bound
 from divulge.errors import BadInput
 from tests.anatomization.checker import Drawn, drawn
 from tests.anatomization.literature import COLUMNS, PEOPLE, RECORDS, TABLES
+from tests.anatomization.public import paper_rows
 from tests.anatomization.table_3 import LEVELS, anatomized_table_1
+from tests.attacks.reconstructions import every_reconstruction, grouped, true_records
 from tests.attacks.staged import anatomized_stage, people_of
-from tests.attacks.test_attacks import every_reconstruction, grouped, true_records
 
 TABLE_1 = pa.table(
     {name: [record[place] for record in RECORDS] for place, name in enumerate(COLUMNS)}
 )
 SALARY = ("Salary",)
+EVERYTHING = [name for table in TABLES for name in table]
 
 
 def table_3(knows: Sequence[str], whom: Sequence[str] = PEOPLE) -> TargetsInGroups:
@@ -40,9 +46,9 @@ def table_3(knows: Sequence[str], whom: Sequence[str] = PEOPLE) -> TargetsInGrou
 
 
 def alice(knows: Sequence[str], *sought: Sequence[str]) -> Fraction:
-    (belief,), fitting = table_3(knows, ["Alice"]).believed(knows, sought)
-    assert fitting == 1
-    return Fraction(belief).limit_denominator(1000)
+    posterior = table_3(knows, ["Alice"]).posterior(knows, sought)
+    assert posterior.matching_targets == 1
+    return Fraction(posterior.expected.item()).limit_denominator(1000)
 
 
 def test_section_5_2_with_age_and_zip_code_of_alice_known() -> None:
@@ -59,9 +65,8 @@ def test_section_5_2_with_age_and_zip_code_of_alice_known() -> None:
 
 
 def test_section_5_2_with_all_quasi_identifiers_or_only_the_salary_known() -> None:
-    everything = [name for table in TABLES for name in table]
-    assert alice(everything, SALARY) == Fraction(2, 4)
-    assert alice(everything, *TABLES, SALARY) == Fraction(1, 32)
+    assert alice(EVERYTHING, SALARY) == Fraction(2, 4)
+    assert alice(EVERYTHING, *TABLES, SALARY) == Fraction(1, 32)
     assert alice(["Salary"], *TABLES) == Fraction(1, 16)  # as printed: 4500 is in g1 only
     assert alice(["Salary"], *TABLES, SALARY) == Fraction(1, 32)
 
@@ -80,10 +85,10 @@ def test_targets_without_a_group_are_not_drawn_and_empty_knowledge_raises_an_err
     people = TargetsInGroups.of(
         CodedTables.of(anatomized_table_1()), SALARY, people_of(stranger, ["Age"])
     )
-    belief, fitting = people.believed(["Age"], [SALARY])
-    assert (belief.tolist(), fitting) == ([0.0], 0)
+    posterior = people.posterior(["Age"], [SALARY])
+    assert (posterior.expected.tolist(), posterior.matching_targets) == ([0.0], 0)
     with pytest.raises(BadInput, match="nothing of what is known"):
-        people.believed(["Name"], [SALARY])
+        people.posterior(["Name"], [SALARY])
 
 
 def reconstructed_belief(
@@ -109,35 +114,100 @@ def reconstructed_belief(
     return same / alike
 
 
+def people_in_groups(found: Anatomized) -> TargetsInGroups:
+    """Return the release and all of its people, of whom everything is known."""
+    table = pa.table(
+        {name: pa.chunked_array([found.rows.values(name)]) for name in found.rows.names}
+    )
+    return TargetsInGroups.of(
+        CodedTables.of(found), found.sensitive, people_of(table, table.column_names)
+    )
+
+
 @given(example=drawn(most=5))
 @settings(deadline=None, max_examples=40)
 def test_beliefs_are_shares_of_all_reconstructions(example: Drawn) -> None:
     found = grouped(example)
-    table = pa.table(
-        {name: pa.chunked_array([found.rows.values(name)]) for name in found.rows.names}
-    )
+    people = people_in_groups(found)
     tables = len(found.division.tables)
-    people = TargetsInGroups.of(
-        CodedTables.of(found), found.sensitive, people_of(table, table.column_names)
-    )
-    for known in range(tables):
-        others = [place for place in range(tables) if place != known]
+    for known in ([number] for number in range(tables)):
+        others = [place for place in range(tables) if place not in known]
         for sought in ([tables], *([place] for place in others)):
-            belief, fitting = people.believed(
-                found.tables[known], [found.tables[place] for place in sought]
-            )
-            assert fitting == len(people)
-            for person in range(len(people)):
-                expected = reconstructed_belief(found, [known], sought, person)
-                assert belief[person] == pytest.approx(float(expected), abs=1e-9)
+            check_posterior(found, people, known, sought)
+
+
+@given(example=drawn(most=5))
+@settings(deadline=None, max_examples=30)
+def test_belief_in_the_value_with_all_quasi_identifiers_known(example: Drawn) -> None:
+    found = grouped(example)
+    tables = len(found.division.tables)
+    posterior = check_posterior(found, people_in_groups(found), list(range(tables)), [tables])
+    assert posterior.highest.max() <= float(found.levels.beta) + 1e-12
+
+
+def check_posterior(
+    found: Anatomized, people: TargetsInGroups, known: list[int], sought: list[int]
+) -> Posterior:
+    """Compare both posteriors with all reconstructions."""
+    posterior = people.posterior(
+        [name for place in known for name in found.tables[place]],
+        [found.tables[place] for place in sought],
+    )
+    assert posterior.matching_targets == len(people)
+    for person in range(len(people)):
+        expected = reconstructed_belief(found, known, sought, person)
+        assert posterior.expected[person] == pytest.approx(float(expected), abs=1e-9)
+        highest = max(possible_shares(found, known, sought, person))
+        assert posterior.highest[person] == pytest.approx(float(highest), abs=1e-9)
+        assert posterior.expected[person] <= posterior.highest[person] + 1e-12
+    return posterior
+
+
+def possible_shares(
+    found: Anatomized, known: Sequence[int], sought: Sequence[int], person: int
+) -> list[Fraction]:
+    """Share of the sought values in each group in which the known values can be joined."""
+    record, shares = true_records(found)[person], []
+    for group in every_reconstruction(found):
+        joined = [made for way in group for made in way]
+        if any(all(made[place] == record[place] for place in known) for made in joined):
+            right = sum(all(made[place] == record[place] for place in sought) for made in joined)
+            shares.append(Fraction(right, len(joined)))
+    return shares
+
+
+@given(example=drawn(most=5))
+@settings(deadline=None, max_examples=30)
+def test_a_random_join_holds_a_record_as_often_as_all_joins_do(example: Drawn) -> None:
+    found = grouped(example)
+    chances = people_in_groups(found).reconstructed()
+    for person, record in enumerate(true_records(found)):
+        missing = prod(
+            Fraction(sum(record not in made for made in group), len(group))
+            for group in every_reconstruction(found)
+        )
+        assert chances[person] == pytest.approx(float(1 - missing), abs=1e-9)
 
 
 def test_targets_come_in_portions_and_none_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole, _ = table_3(["Gender"]).believed(["Gender"], [SALARY])
+    whole = table_3(["Gender"]).posterior(["Gender"], [SALARY])
     monkeypatch.setattr(group_linkage, "PAIRS", 3)
-    some, fitting = table_3(["Gender"]).believed(["Gender"], [SALARY])
-    assert fitting == 8
-    np.testing.assert_allclose(some, whole, atol=1e-12)
+    some = table_3(["Gender"]).posterior(["Gender"], [SALARY])
+    assert some.matching_targets == 8
+    np.testing.assert_allclose(some.expected, whole.expected, atol=1e-12)
+    np.testing.assert_allclose(some.highest, whole.highest, atol=1e-12)
+
+
+def test_the_chance_of_each_person_if_the_group_is_known() -> None:
+    """Section 3: a tuple is drawn from the group of the person, by its share there.
+
+    Group 2 has two (M, Doctor): Eric and Henry 1/2, Frank and Gina 1/4; group 1 all 1/4. Alice and
+    David share 4500, and Frank and Henry 6000: the others have a unique salary in their group.
+    """
+    linked = table_3(TABLES[0]).posterior(TABLES[0], [TABLES[1]]).highest
+    assert linked.sum() == pytest.approx(6 * 0.25 + 2 * 0.5, abs=1e-12)
+    inferred = table_3(EVERYTHING).posterior(EVERYTHING, [SALARY]).highest
+    assert inferred.sum() == pytest.approx(2 * 0.5 + 6 * 0.25, abs=1e-12)
 
 
 # --- on a stage -----------------------------------------------------------------------------------
@@ -154,9 +224,6 @@ def attempts(on: AttackContext, name: str) -> list[Attempt]:
     (found,) = (each for each in ATTACKERS if each.name == name)
     assert not found.obstacle(on)
     return list(found.run(on))
-
-
-EVERYTHING = [name for table in TABLES for name in table]
 
 
 def test_the_four_attacks_stay_within_their_levels() -> None:
@@ -186,6 +253,99 @@ def test_the_four_attacks_stay_within_their_levels() -> None:
         assert attempt.guesses == attempt.targets == 8
 
 
+def test_table_3_is_attacked_as_far_as_its_levels_and_no_further() -> None:
+    on = stage(EVERYTHING)
+    linked = max(attempt.highest or 0.0 for attempt in attempts(on, "record-linkage"))
+    (inferred,) = attempts(on, "attribute-linkage")
+    (present,) = attempts(on, "table-linkage")
+    (moved,) = attempts(on, "probabilistic")
+    highest = [linked, inferred.highest, present.highest, moved.highest_gain]
+    assert highest == pytest.approx(
+        [float(LEVELS.alpha), float(LEVELS.beta), float(LEVELS.gamma), float(LEVELS.delta)],
+        abs=1e-12,
+    )
+    assert {attempt.exceeding for attempt in (inferred, present, moved)} == {0}
+    # Eq. 12: shares of a value in two groups differ by twice delta at most. 4500: 2/4 and 0.
+    groups = anatomized_table_1().group.tolist()
+    salaries = [record[COLUMNS.index("Salary")] for record in RECORDS]
+    counts = Counter(zip(salaries, groups, strict=True))
+    between = max(abs(counts[value, 0] - counts[value, 1]) / 4 for value in salaries)
+    assert between == 1 / 2
+    assert between <= 2 * float(LEVELS.delta)
+
+
+def test_the_printed_alpha_of_one_quarter_does_not_cover_eric_and_henry() -> None:
+    """Errata: "In Table 3 alpha >= 1/4 must be set" overlooks that (M, Doctor) occurs twice in
+    group 2.
+    """
+    covered, linked = attempts(stage(EVERYTHING, levels={"alpha": "1/4"}), "record-linkage")
+    assert not covered.broken
+    assert linked.about == "Gender, Job"
+    assert linked.rate.low < 1 / 4  # too few people for the rate to show it
+    assert (linked.broken, linked.highest, linked.exceeding) == (True, 1 / 2, 2)
+
+
+def test_presence_goes_beyond_gamma() -> None:
+    """Gamma bounds one row drawn from each table; a join of the release has n chances per group.
+
+    All people except Henry have a unique tuple: (33, 12200) and (M, Doctor) occur twice.
+    """
+    on, found = stage(EVERYTHING), anatomized_table_1()
+    (present,) = attempts(on, "table-linkage")
+    (joined,) = attempts(on, "reconstruction")
+    (missed,) = attempts(on, "absence")
+    reconstructions, chances = every_reconstruction(found), []
+    for record in true_records(found):
+        missing = prod(
+            Fraction(sum(record not in made for made in group), len(group))
+            for group in reconstructions
+        )
+        chances.append(1 - missing)
+    assert joined.successes == pytest.approx(float(sum(chances)), abs=1e-12)
+    assert present.bound is not None
+    assert joined.rate.value > present.bound.value
+    assert joined.bound is None
+    assert (missed.successes, missed.guesses, missed.targets) == (7, 7, 8)
+
+
+def test_absence_counts_only_what_is_known_and_true() -> None:
+    (missed,) = attempts(stage(["Gender"]), "absence")
+    assert missed.successes == 0  # four women and four men
+    wrong = replace(stage(EVERYTHING), targets=wrong_ages())
+    (missed,) = attempts(wrong, "absence")
+    # (Gender, Job): only Eric and Henry share theirs, so six are missed by it.
+    assert missed.successes == len(true_jobs_that_occur_once())
+
+
+def wrong_ages() -> People:
+    """Everybody's age is known wrongly."""
+    true_values = people_of(TABLE_1, EVERYTHING)
+    ages = pa.chunked_array([pa.array(["99"] * len(true_values))])
+    known = true_values.known_values
+    return replace(
+        true_values, known_values=known.set_column(known.column_names.index("Age"), "Age", ages)
+    )
+
+
+def true_jobs_that_occur_once() -> list[tuple[str, ...]]:
+    places = [COLUMNS.index(name) for name in TABLES[1]]
+    counts = Counter(tuple(str(record[place]) for place in places) for record in RECORDS)
+    return [value for value, count in counts.items() if count == 1]
+
+
+def test_one_table_leaves_nothing_to_put_together() -> None:
+    """Record linkage is certain, so no alpha below 1 covers it."""
+    known = pa.table({"GID": [1, 1], "zip": ["1", "2"], "age": ["30", "40"]})
+    secret = pa.table({"GID": [1, 1], "ill": ["yes", "no"]})
+    truth = pa.table({"zip": ["1", "2"], "age": ["30", "40"], "ill": ["yes", "no"]})
+    on = anatomized_stage(
+        [known, secret], truth, sensitive="ill", knows=["zip", "age"], levels={"alpha": "1/2"}
+    )
+    (linked,) = attempts(on, "record-linkage")
+    assert (linked.rate.value, linked.highest, linked.exceeding) == (1.0, 1.0, 2)
+    assert linked.broken
+
+
 def test_a_bound_that_the_release_violates_is_reported() -> None:
     """Sixty-four people are in one group of two values, half each; the stated bound is 1/4."""
     known = pa.table({"GID": [1] * 64, "zip": [f"{place:02}" for place in range(64)]})
@@ -197,6 +357,7 @@ def test_a_bound_that_the_release_violates_is_reported() -> None:
     (attempt,) = attempts(on, "attribute-linkage")
     assert attempt.rate.value == pytest.approx(0.5)
     assert attempt.broken
+    assert (attempt.exceeding, attempt.rate.low > 1 / 4) == (64, True)
 
 
 def test_the_reason_that_tables_cannot_be_linked_is_reported() -> None:
@@ -216,3 +377,48 @@ def test_a_control_group_is_attacked_alike() -> None:
     # No person is 99. (33, 12200) is in g1 with one 6000 of four, and in g2 with one of four.
     assert attempt.control.tries == 2
     assert attempt.control.successes == pytest.approx(1 / 4)
+
+
+@pytest.mark.public_data
+def test_every_person_of_adult_is_attacked_as_far_as_the_levels() -> None:
+    rows = paper_rows("adult")
+    names = [name for name in rows.names if name not in ("occupation", "native-country")]
+    model = AlphaBetaGammaDelta(alpha="1/2", beta="1/7", delta="1/7")
+    found = anatomize(
+        rows, Slppa(model, tables=3), quasi_identifiers=names, sensitive="occupation", seed=1
+    )
+    people = people_in_groups(found)
+    tables, sensitive = found.tables[:-1], found.tables[-1]
+    assert len(tables) == 3
+    linked = [
+        people.posterior([name for name in names if name not in table], [table]).highest.max()
+        for table in tables
+    ]
+    inferred = people.posterior(names, [sensitive])
+    present = people.posterior(names, found.tables)
+    occurrences = people.occurrences(sensitive, people.truth)
+    assert max(linked) == pytest.approx(float(found.levels.alpha), abs=1e-12)
+    assert inferred.highest.max() == pytest.approx(float(found.levels.beta), abs=1e-12)
+    # Eq. 6 multiplies the most common tuples of a group, which need not belong to one person. So
+    # gamma bounds every person's probability.
+    levels = found.levels
+    assert float(worst_presence(found)) - 1e-12 <= present.highest.max() <= levels.gamma + 1e-12
+    assert (inferred.highest - occurrences.share).max() <= levels.delta + 1e-12
+
+
+def worst_presence(found: Anatomized) -> Fraction:
+    """Compute Definition 3 person by person.
+
+    It is the highest probability that one row drawn from each table of the group yields a person's
+    record.
+    """
+    records, groups = true_records(found), found.group.tolist()
+    columns = [Counter(zip(groups, column, strict=True)) for column in zip(*records, strict=True)]
+    sizes = found.sizes.tolist()
+    return max(
+        Fraction(
+            prod(count[group, value] for count, value in zip(columns, record, strict=True)),
+            sizes[group] ** len(record),
+        )
+        for group, record in zip(groups, records, strict=True)
+    )

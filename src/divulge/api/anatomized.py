@@ -164,17 +164,18 @@ class AnatomizedRelease(releases.Release):
             self.rows_in_memory("the reconstruction of associations cannot be measured")
         )
 
-    def attack(self, effort: attacks.Effort | None = None) -> attacks.Attacks:
-        """Run the four attacks of Yao et al. on the release."""
-        from divulge import attacks
+    def attack(self, *, records: int = 1000, seed: int = 1) -> attacks.AttackResult:
+        """Simulate attacks on the release, as `attack` does with its source as the original.
 
-        attack_result = attacks.attack_anatomized(
-            self.rows_in_memory("attacks cannot be measured"), effort=effort
-        )
+        Args:
+            records: Number of people of the source to attack; drawn at random.
+            seed: Seed of the random draws.
+        """
+        from divulge.api.attack import attack
+
+        self.rows_in_memory("attacks cannot be measured")
         return replace(
-            attack_result,
-            settings={**self.source.reading_settings, **attack_result.settings},
-            frame=self.frame,
+            attack(self, truth=self.source, records=records, seed=seed), frame=self.frame
         )
 
     def explain(self, *, progress: Callable[[int, int], None] | None = None) -> GroupPrices:

@@ -508,6 +508,8 @@ def _anatomized_target(
     table = adversaries.put_together(published)
     if opened.folder is not None:
         table = replace(table, source=str(opened.folder))
+    if opened.unwritten is not None:
+        table = replace(table, source=f"{opened.unwritten.source.source}, anatomized")
     others = [name for name in published.columns if name not in published.sensitive]
     roles = resolve_roles(table, quasi_identifiers=others, sensitive=list(published.sensitive))
     return _AttackTarget(

@@ -82,7 +82,7 @@ class Report(Result):
     """Number of people who are unique by all published columns."""
     ranking: rankings.Ranking | None = field(default=None, repr=False)
     """Disclosure risk of each set of quasi-identifiers."""
-    attacks: attacks.Attacks | attacks.AttackResult | None = field(default=None, repr=False)
+    attacks: attacks.AttackResult | None = field(default=None, repr=False)
     """Success of attacks, if the original is available to score the guesses."""
     explanation: generalization.Explanation | None = field(default=None, repr=False)
     """Utility cost of each requirement."""
@@ -301,7 +301,7 @@ def _report_on_result(about: Result, audience: Audience) -> Report:
         )
     if isinstance(about, AnatomizedRelease) and about.groups.only is not None:
         report_result = replace(report_result, attacks=about.attack())
-    if isinstance(about, attacks.Attacks | attacks.AttackResult):
+    if isinstance(about, attacks.AttackResult):
         return replace(report_result, attacks=about)
     return report_result
 

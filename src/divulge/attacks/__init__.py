@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulated attacks on a release: their success rates compared with the guaranteed bounds."""
 
-from divulge.attacks.anatomized import Attacks, Effort, attack_anatomized
 from divulge.attacks.catalogue import ATTACKERS
 from divulge.attacks.context import MASS, AttackContext, People, people_of, put_together
 from divulge.attacks.deferral import attack_deferral
@@ -17,13 +16,10 @@ __all__ = [
     "AttackContext",
     "AttackResult",
     "Attacker",
-    "Attacks",
     "Attempt",
-    "Effort",
     "KnowledgeResult",
     "Matcher",
     "People",
-    "attack_anatomized",
     "attack_deferral",
     "knowing",
     "people_of",

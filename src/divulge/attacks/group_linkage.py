@@ -23,9 +23,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from divulge import anatomization, arrays
-from divulge.arrays import Codes, Floats, Ints
+from divulge.arrays import Bools, Codes, Floats, Ints
 from divulge.attacks.context import AttackContext, People
-from divulge.attacks.result import Aim, Attacker, Attempt, Bound, Rate
+from divulge.attacks.result import TOLERANCE, Aim, Attacker, Attempt, Bound, Rate
 from divulge.counting import Domain, encode
 from divulge.errors import BadInput
 
@@ -82,10 +82,18 @@ class Occurrences:
         return len(self._group)
 
     @cached_property
+    def _records_by_tuple(self) -> Floats:
+        return arrays.sum_by_id(self._keys // self.groups, self._count, len(self._start) - 1)
+
+    @property
+    def records(self) -> Floats:
+        """Number of records that have the tuple of each target."""
+        return self._records_by_tuple[self.target]
+
+    @property
     def share(self) -> Floats:
         """Share of all records that have the tuple of each target."""
-        tuples = arrays.sum_by_id(self._keys // self.groups, self._count, len(self._start) - 1)
-        share: Floats = tuples[self.target] / tuples.sum()
+        share: Floats = self.records / self._records_by_tuple.sum()
         return share
 
     @cached_property
@@ -187,14 +195,24 @@ def _weighted_groups(
     return PossibleGroups(targets, person, group, weight / total[person])
 
 
-def belief_in(
-    occurrences: Sequence[Occurrences], sought: Sequence[Occurrences], sizes: Ints
-) -> tuple[Floats, int]:
-    """Compute the joint posterior of the sought values of each target.
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Posterior of the sought values of each target."""
 
-    Also returns the number of targets that match some group.
-    """
-    belief = np.zeros(len(occurrences[0].target) if occurrences else 0)
+    expected: Floats = field(repr=False)
+    """By an adversary who weights all possible groups of the target."""
+    highest: Floats = field(repr=False)
+    """By an adversary who also knows the target's group; of the possible groups, the worst one."""
+    matching_targets: int
+    """Number of targets that match some group."""
+
+
+def posterior_of(
+    occurrences: Sequence[Occurrences], sought: Sequence[Occurrences], sizes: Ints
+) -> Posterior:
+    """Compute the joint posterior of the sought values of each target."""
+    expected = np.zeros(len(occurrences[0].target) if occurrences else 0)
+    highest = np.zeros(len(expected))
     matching_targets = 0
     for portion in whereabouts(occurrences, sizes):
         targets = portion.targets[portion.person]
@@ -203,9 +221,63 @@ def belief_in(
             / sizes[portion.group]
             for sought_occurrences in sought
         ]
-        belief[portion.targets] = portion.mean(np.multiply.reduce(shares))
+        share = np.multiply.reduce(shares)
+        expected[portion.targets] = portion.mean(share)
+        np.maximum.at(highest, targets, share)
         matching_targets += len(np.unique(portion.person))
-    return belief, matching_targets
+    return Posterior(expected, highest, matching_targets)
+
+
+def missing_probability(counts: Sequence[Ints], sizes: Ints) -> Floats:
+    """Compute the probability that no row of a random join of a group has all sought tuples.
+
+    Each table of a group of n rows has the sought tuple in `counts` of them, and the join deals the
+    rows of each table out at random. The number of joined rows that have the tuples of the first
+    tables is a Markov chain: after m such rows, the next table with d of n adds Hypergeometric(n,
+    d, m) of them.
+
+    >>> n, d = np.array([4]), np.array([1])
+    >>> missing_probability([d, d], n), missing_probability([2 * d, 2 * d, d], n).round(4)
+    (array([0.75]), array([0.75]))
+    """
+    first, *others = np.sort(np.stack(counts), axis=0)
+    most = int(first.max(initial=0))
+    log_factorial = np.concatenate(
+        [[0.0], np.cumsum(np.log(np.arange(1, int(sizes.max(initial=1)) + 1)))]
+    )
+    state = np.zeros((most + 1, len(sizes)))
+    state[first, np.arange(len(sizes))] = 1.0
+    for table_index, count in enumerate(others):
+        is_last = table_index == len(others) - 1
+        next_state = np.zeros_like(state)
+        for before in range(most + 1):
+            for after in range(1 if is_last else before + 1):
+                next_state[after] += state[before] * _hypergeometric(
+                    after, sizes, count, before, log_factorial
+                )
+        state = next_state
+    missing: Floats = state[0]
+    return missing
+
+
+def _hypergeometric(
+    marked_drawn: int, size: Ints, marked: Ints, drawn: int, log_factorial: Floats
+) -> Floats:
+    """Probability that `drawn` of `size` rows, `marked` of which are marked, hold that many."""
+    unmarked_drawn = drawn - marked_drawn
+    is_possible = (marked_drawn <= marked) & (unmarked_drawn <= size - marked) & (drawn <= size)
+
+    def log_choose(total: Ints, chosen: int) -> Floats:
+        rest = np.maximum(total - chosen, 0)
+        value: Floats = log_factorial[total] - log_factorial[chosen] - log_factorial[rest]
+        return value
+
+    log_probability = (
+        log_choose(marked, marked_drawn)
+        + log_choose(size - marked, unmarked_drawn)
+        - log_choose(size, drawn)
+    )
+    return np.where(is_possible, np.exp(log_probability), 0.0)
 
 
 # --- a release as it can be read, and targets by their values -------------------------------------
@@ -252,17 +324,49 @@ class TargetsInGroups:
         ]
         return [self.occurrences(part, self.known_codes) for part in parts if part]
 
-    def believed(self, names: Sequence[str], sought: Sequence[Sequence[str]]) -> tuple[Floats, int]:
+    def posterior(self, names: Sequence[str], sought: Sequence[Sequence[str]]) -> Posterior:
         """Compute the posterior of each target's true values in the sought tables.
 
-        The adversary knows the columns `names`. Also returns the number of targets that match some
-        group.
+        The adversary knows the columns `names`.
         """
-        return belief_in(
+        return posterior_of(
             self.knowing(names),
             [self.occurrences(table, self.truth) for table in sought],
             self.tables.sizes,
         )
+
+    def reconstructed(self) -> Floats:
+        """Probability that each target's record occurs if each group is joined at random."""
+        occurrences = [
+            self.occurrences(table.rows.names, self.truth) for table in self.tables.tables
+        ]
+        log_missing = np.zeros(len(self))
+        for portion in whereabouts(occurrences, self.tables.sizes):
+            targets = portion.targets[portion.person]
+            counts = [
+                table_occurrences.count(table_occurrences.entries(targets, portion.group))
+                for table_occurrences in occurrences
+            ]
+            missing = missing_probability(counts, self.tables.sizes[portion.group])
+            with np.errstate(divide="ignore"):
+                np.add.at(log_missing, targets, np.log(missing))
+        return 1 - np.exp(log_missing)
+
+    def unique_tuples(self, names: Sequence[str]) -> Bools:
+        """Mark the targets with a known tuple that occurs once in the release.
+
+        What is known of the target must be true.
+        """
+        is_unique = np.zeros(len(self), dtype=np.bool_)
+        for table in self.tables.tables:
+            columns = [name for name in table.rows.names if name in names]
+            if not columns:
+                continue
+            is_true = np.logical_and.reduce(
+                [self.known_codes[name] == self.truth[name] for name in columns]
+            )
+            is_unique |= is_true & (self.occurrences(columns, self.truth).records == 1)
+        return is_unique
 
     def occurrences(self, names: Sequence[str], codes: Mapping[str, Ints]) -> Occurrences:
         """Count the tuples of columns of one table, for targets with these codes."""
@@ -320,7 +424,7 @@ def no_groups(context: AttackContext) -> str:
 def _no_linkable_tables(context: AttackContext) -> str:
     if reason := no_groups(context):
         return reason
-    if len(targets_of(context)[0].divided) < 2:
+    if len(targets_of(context)[0].divided) < 2 and _level(context, "alpha") == 1:
         return "all quasi-identifiers are in one table: nothing has to be put together"
     if _linkable_tables(context):
         return ""
@@ -328,16 +432,44 @@ def _no_linkable_tables(context: AttackContext) -> str:
 
 
 def _linkable_tables(context: AttackContext) -> list[tuple[str, ...]]:
-    """Tables of quasi-identifiers that can be linked to known columns of other tables."""
+    """Tables of quasi-identifiers that can be linked to known columns of other tables.
+
+    A single table needs no link.
+    """
     people, _ = targets_of(context)
+    is_single = len(people.divided) == 1
     return [
         table
         for table in people.divided
-        if set(context.knows) - set(table) and all(name in people.truth for name in table)
+        if (is_single or set(context.knows) - set(table))
+        and all(name in people.truth for name in table)
     ]
 
 
+def _level(context: AttackContext, name: str) -> Fraction:
+    """Guaranteed bound of the release on a level of its groups; 1 if it guarantees none."""
+    return Fraction(context.levels.get(name, "1"))
+
+
 def _record_linkage(context: AttackContext) -> Iterator[Attempt]:
+    people, controls = targets_of(context)
+    if len(people.divided) == 1:
+        (table,) = people.divided
+        yield Attempt(
+            name="record-linkage",
+            aim="linkability",
+            about=", ".join(table),
+            knows=context.knows,
+            targets=len(people),
+            guesses=len(people),
+            successes=float(len(people)),
+            control=None if controls is None else Rate(float(len(controls)), len(controls)),
+            bound=_level_bound(context, "alpha"),
+            highest=1.0,
+            exceeding=len(people),
+            told="All quasi-identifiers are in one table, so nothing has to be put together.",
+        )
+        return
     description = (
         "She knows what stands in the other tables, and draws the tuple of this one from the "
         "groups that a target may be in."
@@ -375,8 +507,7 @@ def _attribute_linkage(context: AttackContext) -> Iterator[Attempt]:
 def _table_linkage(context: AttackContext) -> Iterator[Attempt]:
     description = (
         "She draws one row from each table of a group that a target may be in, and looks whether "
-        "it is the target's record. Putting the whole release together gives a record more chances "
-        "than this one, and gamma does not bound them."
+        "it is the target's record."
     )
     table_columns = [table.rows.names for table in targets_of(context)[0].tables.tables]
     yield _draw_attempt(
@@ -422,47 +553,103 @@ def _draw_attempt(
     If they are in one table, the baselines are a random tuple and a random record of that table.
     """
     people, controls = targets_of(context)
-    if len(sought) == 1:
-        single = sought[0]
-    else:
-        single = None
-    belief, matching_targets = people.believed(knows, sought)
+    posterior = people.posterior(knows, sought)
     control = None
     if controls is not None:
-        control = Rate(float(controls.believed(knows, sought)[0].sum()), len(controls))
-    if single is None:
-        true_occurrences = None
-    else:
-        true_occurrences = people.occurrences(single, people.truth)
-    if true_occurrences is None:
-        prior = None
-    else:
-        prior = float(true_occurrences.share.mean())
-    if level == "delta":
-        prior_share = prior or 0.0
-    else:
-        prior_share = 0.0
-    level_bound = Fraction(context.levels.get(level, "1"))
-    if level == "delta":
-        suffix = " added to the prior"
-    else:
-        suffix = ""
+        control = Rate(float(controls.posterior(knows, sought).expected.sum()), len(controls))
+    prior_shares = np.zeros(len(people))
+    random = None
+    if len(sought) == 1:
+        true_occurrences = people.occurrences(sought[0], people.truth)
+        prior_shares = true_occurrences.share
+        random = 1 / true_occurrences.distinct
+    gain = posterior.highest - prior_shares
+    bound = _level_bound(context, level, float(prior_shares.mean()) if level == "delta" else 0.0)
+    excess = (gain if level == "delta" else posterior.highest) - float(_level(context, level))
     return Attempt(
         name=name,
         aim=aim,
-        about=None if single is None else ", ".join(single),
+        about=", ".join(sought[0]) if len(sought) == 1 else None,
         knows=tuple(knows),
         targets=len(people),
-        guesses=matching_targets,
-        successes=float(belief.sum()),
-        random=None if true_occurrences is None else 1 / true_occurrences.distinct,
-        prior=prior,
+        guesses=posterior.matching_targets,
+        successes=float(posterior.expected.sum()),
+        random=random,
+        prior=float(prior_shares.mean()) if len(sought) == 1 else None,
         control=control,
-        bound=Bound(min(float(level_bound) + prior_share, 1.0), f"{level} <= {level_bound}{suffix}")
-        if level_bound < 1
-        else None,
+        bound=bound,
+        highest=float(posterior.highest.max(initial=0.0)),
+        highest_gain=float(gain.max(initial=0.0)) if len(sought) == 1 else None,
+        exceeding=None if bound is None else int((excess > TOLERANCE).sum()),
         told=description,
     )
+
+
+def _level_bound(context: AttackContext, level: str, prior_share: float = 0.0) -> Bound | None:
+    """Guaranteed bound on the rate of an attack; None if the release guarantees none."""
+    bound = _level(context, level)
+    if bound == 1:
+        return None
+    suffix = " added to the prior" if level == "delta" else ""
+    return Bound(min(float(bound) + prior_share, 1.0), f"{level} <= {bound}{suffix}")
+
+
+def _reconstruction(context: AttackContext) -> Iterator[Attempt]:
+    people, controls = targets_of(context)
+    chances = people.reconstructed()
+    control = None
+    if controls is not None:
+        control = Rate(float(controls.reconstructed().sum()), len(controls))
+    yield Attempt(
+        name="reconstruction",
+        aim="membership",
+        about=None,
+        knows=tuple(people.tables.table_by_column),
+        targets=len(people),
+        guesses=len(people),
+        successes=float(chances.sum()),
+        control=control,
+        told="She joins the rows of each group at random, and looks whether the target's record "
+        "is among the joined rows. Each group has as many chances as records; gamma bounds one.",
+    )
+
+
+def _absence(context: AttackContext) -> Iterator[Attempt]:
+    people, controls = targets_of(context)
+    is_unique = people.unique_tuples(context.knows)
+    control = None
+    if controls is not None:
+        control = Rate(float(controls.unique_tuples(context.knows).sum()), len(controls))
+    yield Attempt(
+        name="absence",
+        aim="membership",
+        about=None,
+        knows=context.knows,
+        targets=len(people),
+        guesses=int(is_unique.sum()),
+        successes=float(is_unique.sum()),
+        control=control,
+        told="She looks for a tuple of the target that occurs once in the release: without the "
+        "target it would be missing, so their absence would show.",
+    )
+
+
+def _no_whole_records(context: AttackContext) -> str:
+    if reason := no_groups(context):
+        return reason
+    people, controls = targets_of(context)
+    for side, name in ((people, "truth"), (controls, "control")):
+        if side is None:
+            continue
+        missing_columns = [
+            column for column in side.tables.table_by_column if column not in side.truth
+        ]
+        if missing_columns:
+            return (
+                f"the {name} has no column {missing_columns[0]!r}, "
+                "so that nobody's whole record is known"
+            )
+    return ""
 
 
 GROUP_ATTACKERS = (
@@ -488,7 +675,7 @@ GROUP_ATTACKERS = (
         "draws a record from the groups of an anatomized release and looks whose it is",
         "Yao et al. 2021, sections 3 and 5.2",
         _table_linkage,
-        lambda context: no_groups(context) or _no_whole_records(context),
+        _no_whole_records,
     ),
     Attacker(
         "probabilistic",
@@ -498,15 +685,20 @@ GROUP_ATTACKERS = (
         _probabilistic,
         no_groups,
     ),
+    Attacker(
+        "reconstruction",
+        "membership",
+        "joins the tables of an anatomized release at random and looks for the person's record",
+        "Yao et al. 2021, section 3, attack 3",
+        _reconstruction,
+        _no_whole_records,
+    ),
+    Attacker(
+        "absence",
+        "membership",
+        "finds people whose absence from an anatomized release would show",
+        "Yao et al. 2021, section 3, attack 3",
+        _absence,
+        no_groups,
+    ),
 )
-
-
-def _no_whole_records(context: AttackContext) -> str:
-    people, _ = targets_of(context)
-    missing_columns = [name for name in people.tables.table_by_column if name not in people.truth]
-    if missing_columns:
-        return (
-            f"the truth has no column {missing_columns[0]!r}, "
-            "so that nobody's whole record is known"
-        )
-    return ""

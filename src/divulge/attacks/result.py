@@ -140,6 +140,21 @@ class Attempt:
 
     None if the attack is not bounded or all targets are in the release.
     """
+    highest: float | None = None
+    """Highest chance of success against one target whose group in an anatomized release is known.
+
+    None if the attack is not on groups. It is exact, so it has no interval.
+    """
+    highest_gain: float | None = None
+    """Largest growth of the confidence in the true value of one target over its prior.
+
+    The adversary of `highest`; None if no single column or table is guessed.
+    """
+    exceeding: int | None = None
+    """Targets for whom the adversary of `highest` exceeds what the bound leaves for one person.
+
+    None if no bound covers single people.
+    """
     most_at_risk: tuple[AtRisk, ...] = ()
     """Targets most at risk, highest risk first."""
     told: str = ""
@@ -178,12 +193,13 @@ class Attempt:
     def broken(self) -> bool:
         """True if the attack exceeds its bound by more than chance explains.
 
-        The lower end of the interval, for the people in the release, is then above the bound.
+        The lower end of the interval, for the people in the release, is then above the bound, or
+        the exact chance against a target is above what the bound leaves for one person.
         """
-        return (
-            self.bound is not None
-            and (self.in_release or self.rate).low > self.bound.value + TOLERANCE
-        )
+        if self.bound is None:
+            return False
+        is_rate_above = (self.in_release or self.rate).low > self.bound.value + TOLERANCE
+        return is_rate_above or bool(self.exceeding)
 
 
 @dataclass(frozen=True)

@@ -78,10 +78,11 @@ def success(result: attacks.AttackResult) -> Any:
     points = base.mark_point(size=70).encode(x=alt.X("rate:Q", scale=share_scale), color=colour)
     if result.broken:
         interval_note = (
-            "Vermilion: the whole interval, of people in the release, is above the bound."
+            "Vermilion: the whole interval, of people in the release, is above the bound, or the "
+            "exact chance against one person is."
         )
     else:
-        interval_note = "No interval lies above a bound."
+        interval_note = "No bound is exceeded."
     return theme.finished(
         alt.layer(
             bars, points, *_baseline_marks(names, attempts, attack_axis, share_scale)

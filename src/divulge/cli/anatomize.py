@@ -199,7 +199,9 @@ def anatomize(
             f"{_QUICKLY_EXPLAINED:,} rows.",
         ),
     ] = None,
-    attack: Annotated[bool, Option("--attack", help="Also carry out the four attacks.")] = False,
+    attack: Annotated[
+        bool, Option("--attack", help="Also run the attacks of `divulge attack` on 1,000 people.")
+    ] = False,
     check: Annotated[
         bool,
         Option(

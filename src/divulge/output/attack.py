@@ -11,10 +11,10 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from divulge import attacks, results
-from divulge.output import html, summary
+from divulge.output import html
 from divulge.output.formatting import bullet, grid, heading, noted, number, people, percent
 from divulge.output.html import Html, el, joined
-from divulge.text import class_name
+from divulge.text import class_name, count_with_noun
 
 _SHOWN_SETS = 20
 
@@ -23,8 +23,7 @@ _SHOWN_SETS = 20
 def attack_text(result: attacks.AttackResult) -> RenderableType:
     """Render the violated bounds, the strongest attacks, then every attack."""
     parts: list[RenderableType] = [Text(sentence) for sentence in answer(result)]
-    parts += [heading("What each attack achieves"), _rates_table(result)]
-    parts += [bullet(sentence) for sentence in _in_release_sentences(result)]
+    parts += attack_parts(result)
     at_risk = list(_at_risk_sentences(result))
     if at_risk:
         parts += [heading("Most at risk"), *map(bullet, at_risk)]
@@ -39,6 +38,12 @@ def attack_text(result: attacks.AttackResult) -> RenderableType:
     )
 
 
+def attack_parts(result: attacks.AttackResult) -> list[RenderableType]:
+    """Render the success of each attack next to its baselines and its bound."""
+    sentences = (*_in_release_sentences(result), *_highest_sentences(result))
+    return [heading("What each attack achieves"), _rates_table(result), *map(bullet, sentences)]
+
+
 def answer(result: attacks.AttackResult) -> Iterator[str]:
     """Yield the first lines: violated bounds, and the strongest attacks on rows and on values."""
     bounded = [attempt for attempt in result.attempts if attempt.bound is not None]
@@ -47,7 +52,8 @@ def answer(result: attacks.AttackResult) -> Iterator[str]:
         if attempt.bound is not None:
             yield (
                 f"BROKEN: {attempt.bound.promise} leaves at most "
-                f"{_share_text(attempt.bound.value)}, and {_attempt_sentence(attempt)}."
+                f"{_share_text(attempt.bound.value)}, "
+                f"and {_attempt_sentence(attempt)}{_exceeding_clause(attempt)}."
             )
     if not result.broken:
         sentence = (
@@ -58,6 +64,17 @@ def answer(result: attacks.AttackResult) -> Iterator[str]:
     knows = ", ".join(result.settings["knows"])
     yield f"She knows {knows} of {people(result.settings['targets'])}."
     yield from _strongest_sentences(result)
+
+
+def _exceeding_clause(attempt: attacks.Attempt) -> str:
+    """State how many targets are exposed to more than the bound leaves for one person."""
+    if not attempt.exceeding:
+        return ""
+    targets = count_with_noun(attempt.exceeding, "target", "targets")
+    return (
+        f"; against {targets} its exact chance is higher, up to "
+        f"{_share_text(attempt.highest or 0.0)}, if their group is known"
+    )
 
 
 def _strongest_sentences(result: attacks.AttackResult) -> Iterator[str]:
@@ -152,6 +169,20 @@ def _in_release_sentences(result: attacks.AttackResult) -> Iterator[str]:
         yield (
             "bounds are about people who are in the release, and are held against these: "
             f"{'; '.join(rates)}"
+        )
+
+
+def _highest_sentences(result: attacks.AttackResult) -> Iterator[str]:
+    """Yield a sentence with the exact chances against the targets with the highest risk."""
+    chances = [
+        f"{attempt.name}, {attempt.about or 'row'} {_share_text(attempt.highest)}"
+        for attempt in result.attempts
+        if attempt.highest is not None
+    ]
+    if chances:
+        yield (
+            "highest chance against one target whose group is known (exact, without an interval): "
+            f"{'; '.join(chances)}"
         )
 
 
@@ -261,7 +292,7 @@ def attack_document(result: attacks.AttackResult) -> dict[str, Any]:
     """Return the JSON document of attacks."""
     return {
         "holds": result.holds,
-        "attacks": [_attempt_document(attempt) for attempt in result.attempts],
+        "attacks": attempt_documents(result),
         "knowledge": [
             {
                 "knows": list(column_set.knows),
@@ -274,6 +305,11 @@ def attack_document(result: attacks.AttackResult) -> dict[str, Any]:
         "notes": list(result.notes),
         "settings": dict(result.settings),
     }
+
+
+def attempt_documents(result: attacks.AttackResult) -> list[dict[str, Any]]:
+    """Return the JSON document of each attack."""
+    return [_attempt_document(attempt) for attempt in result.attempts]
 
 
 def _rate_document(rate: Any) -> dict[str, Any]:
@@ -303,18 +339,19 @@ def _attempt_document(attempt: attacks.Attempt) -> dict[str, Any]:
         "bound": None if bound is None else bound.value,
         "promise": None if bound is None else bound.promise,
         "in_release": None if attempt.in_release is None else _rate_document(attempt.in_release),
+        "highest": attempt.highest,
+        "highest_gain": attempt.highest_gain,
+        "exceeding": attempt.exceeding,
         "broken": attempt.broken,
         "most_at_risk": [results.plain(target) for target in attempt.most_at_risk],
         "told": attempt.told,
     }
 
 
-def attack_summaries(result: attacks.Attacks | attacks.AttackResult | None) -> list[dict[str, Any]]:
+def attack_summaries(result: attacks.AttackResult | None) -> list[dict[str, Any]]:
     """Return rates, intervals and bounds of attacks for a report or a comparison."""
-    if not isinstance(result, attacks.AttackResult):
-        if result is None:
-            return []
-        return [outcome.as_json() for outcome in result.outcomes]
+    if result is None:
+        return []
     field_names = (
         "attack",
         "about",
@@ -325,11 +362,13 @@ def attack_summaries(result: attacks.Attacks | attacks.AttackResult | None) -> l
         "bound",
         "promise",
         "in_release",
+        "highest",
+        "exceeding",
         "broken",
     )
     return [
-        {name: value for name, value in _attempt_document(attempt).items() if name in field_names}
-        for attempt in result.attempts
+        {name: value for name, value in document.items() if name in field_names}
+        for document in attempt_documents(result)
     ]
 
 
@@ -351,6 +390,7 @@ def attack_rows(result: attacks.AttackResult) -> results.Rows:
         "prior",
         "control",
         "bound",
+        "highest",
         "broken",
     )
     rows: list[tuple[Any, ...]] = [
@@ -369,6 +409,7 @@ def attack_rows(result: attacks.AttackResult) -> results.Rows:
             a.prior,
             None if a.control is None else a.control.value,
             None if a.bound is None else a.bound.value,
+            a.highest,
             a.broken,
         )
         for a in result.attempts
@@ -383,9 +424,7 @@ def attack_rows(result: attacks.AttackResult) -> results.Rows:
         rate = column_set.rate
         known_columns = ", ".join(column_set.knows)
         counts = (rate.tries, rate.tries, float(rate.successes), rate.value, rate.low, rate.high)
-        rows.append(
-            (name, aim, column_set.about, known_columns, *counts, None, None, None, None, False)
-        )
+        rows.append((name, aim, column_set.about, known_columns, *counts, *[None] * 5, False))
     return head, rows
 
 
@@ -448,20 +487,12 @@ def tiles(result: attacks.AttackResult) -> Html:
     )
 
 
-def sections(result: Any, curve: Html | None, *, with_details: bool) -> Html:
+def sections(result: attacks.AttackResult, curve: Html | None, *, with_details: bool) -> Html:
     """Build the HTML table of attacks, one row for each attack.
 
     With `with_details`, the people most at risk, the rates with less knowledge, and the attacks
     that were not tried follow.
     """
-    if isinstance(result, attacks.Attacks):
-        lead = (
-            "Coloured: the success against the person who is worst off; grey: on average; the "
-            "vermilion line is what was promised."
-        )
-        return joined(
-            (el("p", lead, class_="lead"), el("div", summary.attack_rows(result), class_="card"))
-        )
     settings = result.settings
     lead = (
         f"She knows {', '.join(settings['knows'])} of {people(settings['targets'])}, drawn by seed "
@@ -478,7 +509,8 @@ def sections(result: Any, curve: Html | None, *, with_details: bool) -> Html:
         numbers=range(2, 8),
     )
     parts: list[Any] = [el("p", lead, class_="lead"), el("div", rows, class_="card")]
-    parts += [html.bullets(*(noted(sentence) for sentence in _in_release_sentences(result)))]
+    sentences = (*_in_release_sentences(result), *_highest_sentences(result))
+    parts += [html.bullets(*map(noted, sentences))]
     if not with_details:
         return joined(parts)
     parts += [html.bullets(*_strongest_sentences(result), *map(noted, result.notes))]

@@ -21,6 +21,7 @@ from divulge.api.check import ReleaseCheck
 from divulge.api.utility import Utility
 from divulge.arguments import arg, spelled
 from divulge.hierarchies import SUPPRESSED, Suggestion
+from divulge.output import attack
 from divulge.output.formatting import (
     bullet,
     grid,
@@ -641,7 +642,7 @@ def anatomized_text(
     release: AnatomizedRelease,
     *,
     recq: anatomization.Recq | None = None,
-    attacks: attacking.Attacks | None = None,
+    attacks: attacking.AttackResult | None = None,
     written: Path | None = None,
     private: Path | None = None,
     utility: Utility | None = None,
@@ -673,7 +674,7 @@ def anatomized_text(
     if explanation is not None:
         parts += group_prices_parts(explanation)
     if attacks is not None:
-        parts += [heading("What an adversary achieves"), *_attack_bullets(attacks)]
+        parts += attack.attack_parts(attacks)
     if recq is not None:
         parts += [heading("What it still answers"), bullet(recq_sentence(recq))]
     if utility is not None:
@@ -757,64 +758,12 @@ def _fraction_text(value: Fraction) -> str:
     return f"{float(value):.4g}"
 
 
-@results.text_of.register(attacking.Attacks)
-def attacks_text(attacks: attacking.Attacks) -> RenderableType:
-    """Render the success of each attack next to its bound."""
-    if attacks.holds:
-        conclusion = "every attack is covered by its promise"
-    else:
-        conclusion = "an attack is NOT COVERED by its promise"
-    return Group(Text(f"Four attacks: {conclusion}"), *_attack_bullets(attacks))
-
-
-@results.document_of.register(attacking.Attacks)
-def attacks_document(attacks: attacking.Attacks) -> dict[str, Any]:
-    """Return the success of each attack, in the format of a release's document."""
-    return {"holds": attacks.holds, "attacks": attacks_list(attacks), "settings": attacks.settings}
-
-
-def attacks_list(attacks: attacking.Attacks) -> list[dict[str, Any]]:
-    """Return each attack as JSON, in the order of alpha, beta, gamma, delta."""
-    return [outcome.as_json() for outcome in attacks.outcomes]
-
-
-@results.rows_of.register(attacking.Attacks)
-def attacks_rows(attacks: attacking.Attacks) -> results.Rows:
-    """Table with one row for each attack: success for the worst-off person, and on average."""
-    return ("attack", "promise", "bound", "worst", "mean", "holds"), [
-        (
-            outcome.attack,
-            outcome.promise,
-            float(outcome.bound),
-            float(outcome.worst),
-            outcome.mean,
-            outcome.holds,
-        )
-        for outcome in attacks.outcomes
-    ]
-
-
-def _attack_bullets(attacks: attacking.Attacks) -> Iterator[RenderableType]:
-    for outcome in attacks.outcomes:
-        if outcome.holds:
-            holds = "as promised"
-        else:
-            holds = "NOT COVERED by the promise"
-        yield bullet(
-            f"{outcome.attack}: at worst {_fraction_text(outcome.worst)}, on average "
-            f"{number(outcome.mean)}; "
-            f"{outcome.promise} promises {_fraction_text(outcome.bound)}: {holds}."
-        )
-        for label, value in outcome.beyond.items():
-            yield Padding(bullet(f"{label}: {number(value)}"), (0, 0, 0, 2))
-
-
 @results.document_of.register(AnatomizedRelease)
 def anatomized_document(
     release: AnatomizedRelease,
     *,
     recq: anatomization.Recq | None = None,
-    attacks: attacking.Attacks | None = None,
+    attacks: attacking.AttackResult | None = None,
     written: Path | None = None,
     private: Path | None = None,
     utility: Utility | None = None,
@@ -839,7 +788,7 @@ def anatomized_document(
         "left_out": dict(release.left_out),
         "notes": list(release.notes),
         "division": _division_document(release.groups.division),
-        "attacks": None if attacks is None else attacks_list(attacks),
+        "attacks": None if attacks is None else attack.attempt_documents(attacks),
         "written": None if written is None else str(written),
         "private": None if private is None else str(private),
         "utility": None if utility is None else utility_document(utility),

@@ -228,7 +228,7 @@ def _sections(report: Report) -> Iterator[tuple[str, Html]]:
     if cost := _cost_section(report):
         yield "What it cost", cost
     if report.attacks is not None:
-        yield "Attacks that were tried", _attack_section(report)
+        yield "Attacks that were tried", _attack_section(report, report.attacks)
     elif _is_anatomized(report) and not report.public:
         yield "Attacks that were tried", el("p", provenance.NO_ATTACKS_NOTE)
     if not _has_own_sections(report):
@@ -584,11 +584,11 @@ def _finite_or_text(value: float) -> Any:
     return number(value)
 
 
-def _attack_section(report: Report) -> Html:
-    is_main_result = report.attacks is report.found
+def _attack_section(report: Report, result: attacks.AttackResult) -> Html:
+    is_main_result = result is report.found
     return attack.sections(
-        report.attacks,
-        _chart_by(charts.knowledge, report.attacks) if is_main_result else None,
+        result,
+        _chart_by(charts.knowledge, result) if is_main_result else None,
         with_details=is_main_result,
     )
 

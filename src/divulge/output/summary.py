@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from divulge import anatomization, attacks, charts, metrics, releases, results
+from divulge import anatomization, charts, metrics, releases, results
 from divulge.api.anatomized import AnatomizedRelease
 from divulge.api.check import ReleaseCheck
 from divulge.errors import BadInput
@@ -756,34 +756,3 @@ def levels_html(result: AnatomizedRelease | ReleaseCheck, **_: Any) -> str:
         main_picture(result),
         _full_text(str(result)),
     )
-
-
-@results.html_of.register(attacks.Attacks)
-def attacks_html(result: attacks.Attacks, **_: Any) -> str:
-    """Return the success of each attack next to its bound as HTML."""
-    if result.holds:
-        conclusion = "Every attack is covered by its promise."
-    else:
-        conclusion = "An attack is not covered by its promise."
-    return notebook(
-        el("p", conclusion, class_="verdict"),
-        attack_rows(result),
-        main_picture(result),
-        _full_text(str(result)),
-    )
-
-
-def attack_rows(result: attacks.Attacks) -> Html:
-    """Build a row for each attack: success for the worst-off person, average and bound."""
-    rows = [
-        html.interval_row(
-            outcome.attack,
-            outcome.target,
-            point=float(outcome.worst),
-            baseline=outcome.mean,
-            bound=float(outcome.bound),
-        )
-        for outcome in result.outcomes
-    ]
-    head = ("adversary", "from 0 to 100 %", "succeeds at worst", "on average", "bound")
-    return html.rows_of_parts(head, rows, caption="What each attack achieves", numbers=[2, 3, 4])
