@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from divulge import engines
 from divulge.engines import DuckDBEngine, OwnEngine, choose_engine
@@ -22,7 +22,6 @@ from divulge.sources import Table, read
 
 if TYPE_CHECKING:
     from divulge import anatomization, queries, releases
-    from divulge.api.anatomized import AnatomizedRelease
 
 _MANIFEST = "manifest.json"
 _EXTENSIONS = (".csv", ".tsv", ".parquet", ".arrow")
@@ -53,6 +52,25 @@ class OpenedGeneralized:
     """Person column of the original, if the release does not have it."""
 
 
+class UnwrittenGroups(Protocol):
+    """An anatomized release in memory; `divulge.api.anatomized` implements it."""
+
+    @property
+    def source(self) -> Table:
+        """The table from which it was made."""
+
+    @property
+    def model(self) -> anatomization.AlphaBetaGammaDelta:
+        """Bounds that it guarantees."""
+
+    @property
+    def published(self) -> anatomization.Published:
+        """Its tables as a recipient can read them."""
+
+    def rows_in_memory(self, message: str) -> anatomization.Anatomized:
+        """Its rows, or an error if they are not in memory."""
+
+
 @dataclass(frozen=True, eq=False)
 class OpenedAnatomized:
     """An anatomized release: our own or a third party's tables linked by a group column."""
@@ -63,7 +81,7 @@ class OpenedAnatomized:
     """Folder of one of our releases."""
     document: Mapping[str, Any] = field(default_factory=dict)
     """The public manifest; empty if there is none."""
-    unwritten: AnatomizedRelease | None = None
+    unwritten: UnwrittenGroups | None = None
     """The release in memory, if it has not been written."""
     source: queries.AnatomizedSource | None = None
     """The result of `open_release`, if that was passed."""
@@ -232,12 +250,9 @@ def _open_result(
 ) -> Opened | None:
     """Open a release in memory or a result of `open_release`; None for other objects."""
     from divulge import queries, releases
-    from divulge.api.anatomized import AnatomizedRelease
 
     if isinstance(result, queries.AnatomizedSource):
         return OpenedAnatomized(source=result)
-    if isinstance(result, AnatomizedRelease):
-        return OpenedAnatomized(unwritten=result)
     if isinstance(result, queries.GeneralizedSource) and result.folder is not None:
         return _open_folder(
             result.folder, private_part=private_part, private_dir=private_dir, engine=engine
@@ -247,6 +262,8 @@ def _open_result(
         rows = release.read(result.engine)
         source = f"{result.original.source.source}, generalized"
         return OpenedGeneralized(replace(rows, source=source), release, result)
+    if isinstance(result, releases.Release):
+        return OpenedAnatomized(unwritten=cast("UnwrittenGroups", result))
     return None
 
 
