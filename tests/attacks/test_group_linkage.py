@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from divulge.anatomization import AlphaBetaGammaDelta, Anatomized, CodedTables, Slppa
 from divulge.anatomization.methods import anatomize
 from divulge.attacks import ATTACKERS, AttackContext, Attempt, People, group_linkage
-from divulge.attacks.group_linkage import Posterior, TargetsInGroups
+from divulge.attacks.group_linkage import GroupPosterior, TargetsInGroups
 from divulge.attacks.result import Bound
 from divulge.errors import BadInput
 from tests.anatomization.checker import Drawn, drawn
@@ -147,7 +147,7 @@ def test_belief_in_the_value_with_all_quasi_identifiers_known(example: Drawn) ->
 
 def check_posterior(
     found: Anatomized, people: TargetsInGroups, known: list[int], sought: list[int]
-) -> Posterior:
+) -> GroupPosterior:
     """Compare both posteriors with all reconstructions."""
     posterior = people.posterior(
         [name for place in known for name in found.tables[place]],

@@ -196,8 +196,8 @@ def _weighted_groups(
 
 
 @dataclass(frozen=True, eq=False)
-class Posterior:
-    """Posterior of the sought values of each target."""
+class GroupPosterior:
+    """GroupPosterior of the sought values of each target."""
 
     expected: Floats = field(repr=False)
     """By an adversary who weights all possible groups of the target."""
@@ -209,7 +209,7 @@ class Posterior:
 
 def posterior_of(
     occurrences: Sequence[Occurrences], sought: Sequence[Occurrences], sizes: Ints
-) -> Posterior:
+) -> GroupPosterior:
     """Compute the joint posterior of the sought values of each target."""
     expected = np.zeros(len(occurrences[0].target) if occurrences else 0)
     highest = np.zeros(len(expected))
@@ -225,7 +225,7 @@ def posterior_of(
         expected[portion.targets] = portion.mean(share)
         np.maximum.at(highest, targets, share)
         matching_targets += len(np.unique(portion.person))
-    return Posterior(expected, highest, matching_targets)
+    return GroupPosterior(expected, highest, matching_targets)
 
 
 def missing_probability(counts: Sequence[Ints], sizes: Ints) -> Floats:
@@ -324,7 +324,7 @@ class TargetsInGroups:
         ]
         return [self.occurrences(part, self.known_codes) for part in parts if part]
 
-    def posterior(self, names: Sequence[str], sought: Sequence[Sequence[str]]) -> Posterior:
+    def posterior(self, names: Sequence[str], sought: Sequence[Sequence[str]]) -> GroupPosterior:
         """Compute the posterior of each target's true values in the sought tables.
 
         The adversary knows the columns `names`.
