@@ -241,16 +241,16 @@ def missing_probability(counts: Sequence[Ints], sizes: Ints) -> Floats:
     (array([0.75]), array([0.75]))
     """
     first, *others = np.sort(np.stack(counts), axis=0)
-    most = int(first.max(initial=0))
+    highest_count = int(first.max(initial=0))
     log_factorial = np.concatenate(
         [[0.0], np.cumsum(np.log(np.arange(1, int(sizes.max(initial=1)) + 1)))]
     )
-    state = np.zeros((most + 1, len(sizes)))
+    state = np.zeros((highest_count + 1, len(sizes)))
     state[first, np.arange(len(sizes))] = 1.0
     for table_index, count in enumerate(others):
         is_last = table_index == len(others) - 1
         next_state = np.zeros_like(state)
-        for before in range(most + 1):
+        for before in range(highest_count + 1):
             for after in range(1 if is_last else before + 1):
                 next_state[after] += state[before] * _hypergeometric(
                     after, sizes, count, before, log_factorial
