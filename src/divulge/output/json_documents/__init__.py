@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from divulge.output.json_documents import dossiers, joint, releases, tables
+from divulge.output.json_documents import attacks, dossiers, joint, releases, tables
 
 ERROR = "error"
 """Name of the object that any command prints instead of an answer."""
@@ -19,7 +19,7 @@ DOCUMENTS: dict[str, Any] = {
     | releases.AdviceDocument
     | tables.AnatomyVerdictDocument,
     "apply": releases.ApplyDocument,
-    "attack": joint.AttackDocument,
+    "attack": attacks.AttackDocument,
     "check": tables.VerdictDocument | tables.AnatomyVerdictDocument | tables.CheckedTables,
     "compare": joint.CompareDocument,
     "compose": joint.ComposeDocument | joint.PersonDocument,

@@ -19,13 +19,9 @@ from divulge.marks import (
     Parameter,
     Word,
 )
-from divulge.output.json_documents.releases import (
-    AnatomyAttackDocument,
-    GeneralizeDocument,
-    HierarchyCheckDocument,
-)
+from divulge.output.json_documents.attacks import AttemptSummary
+from divulge.output.json_documents.releases import GeneralizeDocument, HierarchyCheckDocument
 from divulge.output.json_documents.settings import (
-    AttackRunSettings,
     CompareSettings,
     ComposeSettings,
     LookupDocument,
@@ -37,77 +33,6 @@ from divulge.output.json_documents.tables import (
     SensitiveNumbers,
     VerdictDocument,
 )
-
-
-# --- attack ---------------------------------------------------------------------------------------
-class RateDocument(TypedDict):
-    """A rate of successes with its interval."""
-
-    rate: Measure
-    low: Measure
-    high: Measure
-    tries: Count
-
-
-class TargetDocument(TypedDict):
-    """A person at risk: what the adversary knows, and what they guess."""
-
-    known: ClassValues
-    people: Count
-    fitting: Measure
-    guess: DataValue
-    belief: Measure
-    right: Measure
-
-
-class AttemptSummary(TypedDict):
-    """Rate, interval and bound of one attack, for a report or a comparison."""
-
-    attack: Word
-    about: ColumnName | None
-    targets: Count
-    rate: Measure
-    low: Measure
-    high: Measure
-    bound: Measure | None
-    promise: Note | None
-    in_release: RateDocument | None
-    broken: bool
-
-
-class AttemptDocument(AttemptSummary):
-    """One attack, with its baselines and the people most at risk."""
-
-    aim: Word
-    knows: list[ColumnName]
-    guesses: Count
-    successes: Measure
-    precision: Measure
-    random: Measure | None
-    prior: Measure | None
-    control: RateDocument | None
-    risk: Measure | None
-    most_at_risk: list[TargetDocument]
-    told: Word
-
-
-class KnowledgeDocument(RateDocument):
-    """The rate of an adversary who knows a set of columns."""
-
-    knows: list[ColumnName]
-    about: ColumnName | None
-
-
-class AttackDocument(TypedDict):
-    """Document of `divulge attack`."""
-
-    holds: bool
-    attacks: list[AttemptDocument]
-    knowledge: list[KnowledgeDocument]
-    not_tried: dict[Word, Word]
-    notes: list[Note]
-    settings: AttackRunSettings
-
 
 # --- compare --------------------------------------------------------------------------------------
 ClassChange = TypedDict(
@@ -165,7 +90,7 @@ class ComparedDocument(TypedDict):
     levels: dict[Word, Measure] | None
     broken: list[Note] | None
     utility: dict[Word, Measure] | None
-    attacks: list[AttemptSummary | AnatomyAttackDocument]
+    attacks: list[AttemptSummary]
     matched_by: Note | None
     unmatched: Note | None
     moved: list[MovedPeople]
@@ -318,7 +243,7 @@ class ReportDocument(TypedDict):
     date: Moment
     answer: Note
     promises: list[ReportRequirement]
-    attacks: list[AttemptSummary | AnatomyAttackDocument]
+    attacks: list[AttemptSummary]
     sections: list[Word]
     files: dict[FileName, Word]
     settings: TableSettings

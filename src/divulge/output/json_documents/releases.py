@@ -18,6 +18,7 @@ from divulge.marks import (
     Parameter,
     Word,
 )
+from divulge.output.json_documents.attacks import AttemptDocument
 from divulge.output.json_documents.settings import (
     AnatomySettings,
     Bounds,
@@ -345,29 +346,6 @@ class GroupPricesDocument(TypedDict):
     settings: AnatomySettings
 
 
-class TrialDocument(TypedDict):
-    """Simulation of an attack, to check the exact figures."""
-
-    how: Word
-    arrangements: Count
-    success: Measure
-    low: Measure
-    high: Measure
-
-
-class AnatomyAttackDocument(TypedDict):
-    """One of the four attacks on an anatomized release, next to its bound."""
-
-    attack: Word
-    promise: Word
-    bound: FractionText
-    worst: FractionText
-    mean: Measure
-    holds: bool
-    trial: TrialDocument | None
-    beyond: dict[Word, Measure]
-
-
 class AnatomizeDocument(TypedDict):
     """Document of `divulge anatomize`."""
 
@@ -387,7 +365,7 @@ class AnatomizeDocument(TypedDict):
     left_out: dict[ColumnName, Word]
     notes: list[Note]
     division: DivisionDocument
-    attacks: list[AnatomyAttackDocument] | None
+    attacks: list[AttemptDocument] | None
     written: FileName | None
     private: FileName | None
     utility: UtilityDocument | None
