@@ -151,6 +151,7 @@ def test_the_output_of_one_table_is_unchanged() -> None:
         "settings",
         "notes",
         "promises",
+        "accepted_risk",
         "findings",
         "uniqueness",
     }

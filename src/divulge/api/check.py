@@ -244,6 +244,13 @@ def _check_release(
     if checkable_promises or protections:
         protected = policies.choose_measured(protections, measurement)
         verdict = judge(measurement, checkable_promises, protected=protected, sample=sample)
+        if is_incremental:
+            new_records = measure_target(
+                target, roles, adversary, joint=joint or release.document["joint"]
+            )
+            verdict = _with_new_records(
+                verdict, judge(new_records, checkable_promises, sample=sample), release
+            )
         verdict = _with_guard_findings(
             verdict, target.table, roles, policy, unit="rows" if owners_unknown else "people"
         )
@@ -254,17 +261,26 @@ def _check_release(
     verdict = _with_proof_sources(
         _require_certainty(verdict), release, adversary, is_own_policy=is_own_policy
     )
-    settings = dict(verdict.measurement.settings)
     check_settings = {
         "promises": "its own" if is_own_policy else "given",
         "with_earlier": is_incremental,
     }
+    return _with_check_settings(verdict, release, check_settings, unproved)
+
+
+def _with_check_settings(
+    verdict: Verdict,
+    release: releases.OpenedRelease,
+    check_settings: Mapping[str, Any],
+    unproved: Mapping[str, str],
+) -> Verdict:
+    """Add the settings of the check, and notes about guarantees and unproved requirements."""
+    measurement = verdict.measurement
+    settings = dict(measurement.settings)
     settings["release"] = {**settings["release"], **check_settings}
     unproved_notes = [f"not judged: {text}: {reason}" for text, reason in unproved.items()]
-    notes = (*verdict.measurement.notes, *guarantee_notes(release), *unproved_notes)
-    return replace(
-        verdict, measurement=replace(verdict.measurement, settings=settings, notes=notes)
-    )
+    notes = (*measurement.notes, *guarantee_notes(release), *unproved_notes)
+    return replace(verdict, measurement=replace(measurement, settings=settings, notes=notes))
 
 
 def _reject_uncheckable_release(release: releases.OpenedRelease) -> None:
@@ -380,6 +396,20 @@ def _with_earlier_rows(
         source=f"{release.folder} and what it continues",
     )
     return replace(target, table=replace(rows, frame=source.frame))
+
+
+def _with_new_records(
+    verdict: Verdict, new_records: Verdict, release: releases.OpenedRelease
+) -> Verdict:
+    """Add the verdict on the new records of an incremental release among themselves.
+
+    An adversary who knows that a person is one of them looks among them only. If the release was
+    published with `accept_incremental_risk`, violations are a warning.
+    """
+    outcomes = tuple(replace(outcome, new_records=True) for outcome in new_records.outcomes)
+    if not release.document["new_records"]["accept_incremental_risk"]:
+        return replace(verdict, outcomes=(*verdict.outcomes, *outcomes))
+    return replace(verdict, accepted=tuple(item for item in outcomes if not item.holds))
 
 
 def _unproved_error(

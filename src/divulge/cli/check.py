@@ -239,10 +239,9 @@ def _tell_one(
             in_words = {"sample": sample}
         else:
             in_words = None
-        unique = getattr(table_check.verdict, "uniqueness", None)
         preface.tell(
             table_check.verdict,
-            warns=unique is not None and unique.warns,
+            warns=isinstance(table_check.result, Verdict) and table_check.result.warns,
             text=in_words,
             settings=policy_in_effect.settings,
         )

@@ -185,9 +185,7 @@ def _requirement_name(verdict: Verdict, outcome: Outcome, protections: Sequence[
         text += f" ({outcome.attribute})"
     if outcome.protects:
         text += f" for chosen people, choice {protections.index(outcome.protects) + 1}"
-    if outcome.linked:
-        return f"{text} by all rows of a person"
-    return text
+    return text + outcome.checked_records
 
 
 def _sentence(words: str) -> str:

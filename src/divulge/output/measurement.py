@@ -239,6 +239,8 @@ def verdict_text(verdict: Verdict, *, sample: int = 10) -> RenderableType:
     else:
         conclusion = f"The policy does not hold: {', and '.join(problems)}."
     warning, unique = uniqueness_lines(verdict.uniqueness, measurement)
+    if verdict.accepted_risk:
+        warning = [Text(f"WARNING  {verdict.accepted_risk}.", style="bold"), *warning]
     notes = measurement.notes
     parts: list[RenderableType] = [
         *warning,
@@ -422,6 +424,7 @@ def verdict_document(verdict: Verdict) -> dict[str, Any]:
         "settings": dict(measurement.settings),
         "notes": list(measurement.notes),
         "promises": promises_document(verdict),
+        "accepted_risk": verdict.accepted_risk or None,
         "findings": [
             {
                 "guard": finding.guard,
@@ -614,6 +617,7 @@ def promises_document(verdict: Verdict) -> list[dict[str, Any]]:
             "promise": outcome.promise.text,
             "protects": outcome.protects,
             "linked": outcome.linked,
+            "new_records": outcome.new_records,
             "shown_by": outcome.shown_by or None,
             "metric": outcome.promise.metric.name,
             "scope": outcome.promise.metric.scope,

@@ -197,7 +197,12 @@ def _answer(report: Report, lens: DisclosureRule) -> Html:
             if findings
             else ""
         )
-        return joined((summary.answer(measured, lens), summary.requirements_sentence(lines), more))
+        warning = summary.accepted_risk(report.verdict)
+        scope = ""
+        if measured.settings.get("release", {}).get("with_earlier"):
+            scope = "With all records that were published before: "
+        answer = summary.answer(measured, lens)
+        return joined((warning, scope, answer, summary.requirements_sentence(lines), more))
     result = report.found
     if isinstance(result, AnatomizedRelease | ReleaseCheck):
         return joined((summary.in_groups(result), summary.requirements_sentence(lines)))

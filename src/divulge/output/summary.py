@@ -304,6 +304,13 @@ def unique_people(
     return el("p", warning, f"{unique_sentence(uniqueness, measurement)}{allowance}", class_="lead")
 
 
+def accepted_risk(verdict: Verdict | None) -> Html:
+    """Warn about violations among new records that their publisher accepted; empty without any."""
+    if verdict is None or not verdict.accepted:
+        return Html("")
+    return joined((html.chip("bad", "WARNING"), f" {verdict.accepted_risk}. "))
+
+
 def listed(names: Sequence[str]) -> Html:
     """Join names, as in: zip, age and sex."""
     cells = [html.value(name) for name in names]
@@ -447,9 +454,7 @@ def lines_of(verdict: Verdict) -> list[RequirementLine]:
     by_person = bool(verdict.measurement.settings["person"])
     return [
         RequirementLine(
-            _requirement_name(
-                outcome.promise, outcome.attribute, outcome.protects, linked=outcome.linked
-            ),
+            _requirement_name(outcome),
             bound_in_words(outcome.promise),
             float(outcome.value),
             outcome.promise.bound,
@@ -461,16 +466,14 @@ def lines_of(verdict: Verdict) -> list[RequirementLine]:
     ]
 
 
-def _requirement_name(
-    promise: Promise, attribute: str | None, protects: str = "", *, linked: bool = False
-) -> Html:
-    about = attribute or promise.attribute
-    parts: list[Any] = [metric_words(promise.metric.name)]
+def _requirement_name(outcome: Outcome) -> Html:
+    about = outcome.attribute or outcome.promise.attribute
+    parts: list[Any] = [metric_words(outcome.promise.metric.name)]
     if about:
         parts += [" of ", html.value(about)]
-    if protects:
-        parts += [" for ", html.value(protects)]
-    return joined([*parts, *([" by all rows of a person"] if linked else [])])
+    if outcome.protects:
+        parts += [" for ", html.value(outcome.protects)]
+    return joined([*parts, outcome.checked_records])
 
 
 def bound_in_words(promise: Promise) -> str:

@@ -45,6 +45,8 @@ class Outcome:
     """Evidence in a release: the published files alone, or the publisher's attestation."""
     linked: bool = False
     """True if all rows of a person were linked by the published person column for the check."""
+    new_records: bool = False
+    """True if only the new records of an incremental release were checked, among themselves."""
 
     @property
     def text(self) -> str:
@@ -53,11 +55,18 @@ class Outcome:
             about = f" ({self.attribute})"
         else:
             about = ""
+        if self.protects:
+            about += f" for {self.protects}"
+        return f"{self.promise.text}{about}{self.checked_records}"
+
+    @property
+    def checked_records(self) -> str:
+        """Records that were checked if not all by themselves, to be appended to the requirement."""
         if self.linked:
-            together = " by all rows of a person"
-        else:
-            together = ""
-        return f"{self.promise.text}{about}{f' for {self.protects}' if self.protects else ''}{together}"  # noqa: E501
+            return " by all rows of a person"
+        if self.new_records:
+            return " among the new records"
+        return ""
 
 
 @dataclass(frozen=True, repr=False)
@@ -73,6 +82,29 @@ class Verdict(Result):
     """Findings about columns that must not be published."""
     uniqueness: Uniqueness | None = None
     """Number of people who are unique by all published columns; None for several joint releases."""
+    accepted: tuple[Outcome, ...] = ()
+    """Violations among the new records of an incremental release, if that risk was accepted."""
+
+    @property
+    def accepted_risk(self) -> str:
+        """Warning about violations that were accepted, without a period; empty if there are none.
+
+        The person who published the new records accepted them.
+        """
+        if not self.accepted:
+            return ""
+        violations = ", ".join(
+            f"{outcome.text} (measured {outcome.value:.4g})" for outcome in self.accepted
+        )
+        return (
+            f"published with an accepted risk, and violated: {violations}. An adversary who "
+            "knows that a person is among the new records may single them out"
+        )
+
+    @property
+    def warns(self) -> bool:
+        """True if the text of the verdict begins with a warning."""
+        return bool(self.accepted) or (self.uniqueness is not None and self.uniqueness.warns)
 
     @property
     def settings(self) -> Mapping[str, Any]:

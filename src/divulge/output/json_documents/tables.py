@@ -237,6 +237,7 @@ class RequirementDocument(TypedDict):
     promise: Note
     protects: DataValue
     linked: bool
+    new_records: bool
     shown_by: Word | None
     metric: MetricName
     scope: Word
@@ -296,6 +297,7 @@ class VerdictDocument(TypedDict):
     settings: TableSettings
     notes: list[Note]
     promises: list[RequirementDocument]
+    accepted_risk: Note | None
     findings: list[FindingDocument]
     uniqueness: UniquenessDocument | None
 
