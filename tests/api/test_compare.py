@@ -56,6 +56,15 @@ def test_people_through_a_release_by_hand() -> None:
     worst = alpha.classes[0]
     assert (worst.key, worst.becomes, worst.people) == ({"zip": "20"}, {"zip": "2*"}, 2)
     assert (worst.before, worst.after) == pytest.approx((1 / 2, 5 / 6))
+    # A smaller k is worse, a larger surprise is worse. Half of all people have the flu: at 10 one
+    # of one (1 bit), at 1* three of four (0.1887), at 20 one of two (0), at 2* one of six (0.35).
+    text = " ".join(str(found).split())
+    for sentence in (
+        "k_anonymity better: zip=20, now zip=2* (2 people), 2 before, 6 now",
+        "surprise of disease worse: zip=20, now zip=2* (2 people), 0 before, 0.35 now",
+        "surprise of disease better: zip=10, now zip=1* (1 person), 1 before, 0.1887 now",
+    ):
+        assert sentence in text
 
 
 def test_joint_risk_of_all_compared_releases() -> None:

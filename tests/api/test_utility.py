@@ -463,6 +463,20 @@ def test_three_values_have_accuracy_and_a_suppressed_column_adds_nothing() -> No
     assert all(score.after == pytest.approx(1 / 3) for score in found.scores)
 
 
+def test_the_baseline_of_accuracy_is_the_share_of_the_most_common_value() -> None:
+    """60 of 90 records are p; a model that learns nothing from `*` says p for everyone."""
+    values = ["p"] * 60 + ["q"] * 20 + ["r"] * 10
+    original = pa.table({"x": values, "y": values})
+    suppressed = pa.table({"x": ["*"] * 90, "y": values})
+    quality = dv.utility(
+        original, suppressed, quasi_identifiers="x", sensitive="y", target="y", queries=0
+    ).model
+    assert quality is not None
+    accuracy, balanced_accuracy = quality.scores
+    assert (accuracy.guess, balanced_accuracy.guess) == pytest.approx((2 / 3, 1 / 3))
+    assert (accuracy.after, balanced_accuracy.after) == pytest.approx((2 / 3, 1 / 3))
+
+
 def test_records_of_a_group_are_mixed_for_the_model_and_a_group_is_never_divided() -> None:
     """Column x determines y; groups of one record mix nothing.
 

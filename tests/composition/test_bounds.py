@@ -169,6 +169,16 @@ def test_the_value_of_a_shared_person_is_derived_by_elimination() -> None:
     assert found.below == (4, 4)
 
 
+@pytest.mark.parametrize("swap", [False, True])
+def test_a_value_that_one_release_tells_alone_is_not_derived_from_both(*, swap: bool) -> None:
+    """Everybody in `[0, 10)` of one release has the flu; the other release adds nothing to that."""
+    told = table([("[0, 10)", "flu"), ("[0, 10)", "flu"), ("[10, 20)", "cold")])
+    mixed = table([("[0, 20)", "flu"), ("[0, 20)", "flu"), ("[0, 20)", "cold")])
+    releases = [mixed, told] if swap else [told, mixed]
+    (bounds,) = dv.compose(releases, sensitive="disease").derived
+    assert bounds.one_value == (0, 0)
+
+
 def test_unreadable_labels_count_as_compatible() -> None:
     first, second = pa.table({"work": ["office", "office"]}), pa.table({"work": ["clerk", "nurse"]})
     (found,) = dv.compose([first, second]).derived

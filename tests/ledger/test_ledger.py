@@ -573,6 +573,8 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     )
     assert run_cli("ledger", "retract", "ledger", "2", "--json").json()["state"] == "retracted"
     assert run_cli("ledger", "forget", "ledger", "1").code == 2
+    would_be = run_cli("ledger", "forget", "ledger", "2", "--dry-run").out
+    assert "release 2 of people: generalized, 4 rows, for everybody, would be forgotten" in would_be
     assert (
         run_cli("ledger", "forget", "ledger", "1", "--dry-run", "--json").json()["forgotten"]
         is False
@@ -580,6 +582,10 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (
         run_cli("ledger", "forget", "ledger", "1", "--force", "--json").json()["forgotten"] is True
     )
+    added = run_cli("ledger", "add", "ledger", str(out), "--recipient", "press", "--json").json()
+    command = ("ledger", "forget", "ledger", str(added["number"]), "--force")
+    gone = " ".join(run_cli(*command).out.split())
+    assert "for press, is forgotten: nothing is judged against it any more" in gone
     assert run_cli("ledger", "export", "ledger", "--out", "releases.csv").code == 0
     assert (
         (tmp_path / "releases.csv")

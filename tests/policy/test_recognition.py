@@ -187,6 +187,20 @@ def test_similar_values_are_not_recognized(values: list[Any]) -> None:
     assert dv.profile(pa.table({"x1": values}))["x1"].looks_like is None
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        [f"{NAMES[i % 10]} ({i})" for i in range(ROWS)],
+        [f"room {i} of {NAMES[i % 10]}" for i in range(ROWS)],
+        [f"the house of {NAMES[i % 10]} and her sister" for i in range(ROWS)],
+    ],
+    ids=["name and number", "number and name", "five words and more"],
+)
+def test_texts_that_contain_a_name_are_not_names(values: list[str]) -> None:
+    looks_like = dv.profile(pa.table({"x1": values}))["x1"].looks_like
+    assert not (looks_like or "").startswith("names of people")
+
+
 def test_coordinates_are_two_columns_side_by_side() -> None:
     north, east = ([round(start + DRAW.random(), 6) for _ in range(ROWS)] for start in (52.1, 13.2))
     measured = [round(DRAW.gauss(0, 1), 6) for _ in range(ROWS)]

@@ -18,6 +18,8 @@ import pytest
 
 import divulge as dv
 from divulge.errors import BadInput, BrokenPromise, Infeasible
+from divulge.policy.uniqueness import Remedy
+from divulge.sources import Roles
 from tests.helpers import run_cli
 
 ROLES = ("quasi_identifiers", "sensitive", "plain", "weight", "identifier", "leave_out", None)
@@ -496,3 +498,22 @@ def test_a_unique_share_alone_is_rejected_with_the_true_reason(tmp_path: Path) -
         "policy has none. Add one, for example --k-anonymity 5\n"
     )
     assert run_cli(*command, "--unique-share", "0.5", "--k-anonymity", "2").code == 0
+
+
+@pytest.mark.parametrize(
+    ("count", "advises_to_generalize"), [(0, False), (1, True), (12, True), (13, False)]
+)
+def test_few_columns_are_proposed_as_quasi_identifiers(
+    count: int,
+    advises_to_generalize: bool,  # noqa: FBT001
+) -> None:
+    columns = tuple(f"c{index}" for index in range(count))
+    remedy = Remedy(("amount",), Roles(("zip",), (), (), None, None), columns, (), 0.12)
+    proposals = remedy.text.split(". ")
+    assert proposals[0] == "Drop amount: leave_out='amount'"
+    assert proposals[-1] == "Or allow more: unique_share=0.12"
+    assert proposals[1:-1] == (
+        [f"Or generalize them: quasi_identifiers={['zip', *columns]!r}"]
+        if advises_to_generalize
+        else []
+    )

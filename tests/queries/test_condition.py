@@ -216,6 +216,12 @@ def test_a_column_that_was_not_released_names_the_nearest() -> None:
         parse("salery = 1", COLUMNS)
 
 
+def test_a_name_that_two_columns_have_but_for_case_is_ambiguous() -> None:
+    with pytest.raises(BadInput, match=r"'AGE', which could be any of 'age', 'Age'\. Write it as"):
+        parse("AGE = 1", ["age", "Age"])
+    assert write(parse("Age = 1", ["age", "Age"]).tree) == '"Age" = 1'
+
+
 def test_sql_is_written_from_the_tree_with_exact_names() -> None:
     asked = parse("JOB = 'x; drop table t --' and \"MY COL\" > 'it''s'", COLUMNS)
     assert write(asked.tree) == "(\"Job\" = 'x; drop table t --') AND (\"my col\" > 'it''s')"

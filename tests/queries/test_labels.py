@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 from fractions import Fraction
 from pathlib import Path
 
@@ -223,6 +224,47 @@ def test_a_suppressed_label_of_boxes_represents_any_value_with_any_rule_for_aste
 def test_a_query_about_a_suppressed_label_of_boxes_stops(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"the label '\*' of 'age' stands for any value"):
         dv.query(boxes_with_nulls(tmp_path), "age >= 30")
+
+
+def test_a_range_is_compared_with_a_negative_number(tmp_path: Path) -> None:
+    """The four people below zero are the two of `[-20, -10)` and the two of `[-10, 0)`."""
+    people = pa.table({"degrees": [-15, -12, -5, -3, 1, 2, 3], "disease": [*"xyxyxyx"]})
+    folder = dv.generalize(
+        people,
+        policy={"k_anonymity": 2},
+        quasi_identifiers="degrees",
+        sensitive="disease",
+        hierarchies={"degrees": {"intervals": [10]}},
+    ).write(tmp_path / "release")
+    shutil.rmtree(tmp_path / "release.private")  # labels are read as they are written
+    for condition, low, high in (
+        ("degrees < 0", 4, 4),
+        ("degrees < -10", 2, 2),
+        ("degrees < -15", 0, 2),
+        ("degrees between -5 and - 1", 0, 2),
+    ):
+        answer = dv.query(folder, condition)
+        assert (answer.low, answer.high) == (low, high), condition
+
+
+def test_ranges_of_boxes_that_cannot_be_listed_are_counted(tmp_path: Path) -> None:
+    """The private part names the ends of each box; between them lie more numbers than are listed.
+
+    All six people are below 3, five are below 2.5, and the boxes are 0.5 to 1.5 and 2 to 2.75.
+    """
+    people = pa.table(
+        {"dose": [0.5, 1.25, 1.5, 2.0, 2.25, 2.75], "disease": ["x", "y", "x", "y", "x", "y"]}
+    )
+    folder = dv.generalize(
+        people,
+        policy={"k_anonymity": 3},
+        quasi_identifiers="dose",
+        sensitive="disease",
+        method="mondrian",
+    ).write(tmp_path / "release")
+    for condition, low, high in (("dose < 3", 6, 6), ("dose < 1.75", 3, 3), ("dose < 2.5", 3, 6)):
+        answer = dv.query(folder, condition)
+        assert (answer.low, answer.high) == (low, high), condition
 
 
 def test_an_incremental_release_is_read_with_hierarchies(tmp_path: Path) -> None:

@@ -653,8 +653,6 @@ class _Placement:
         """
         cell = candidates.column("cell").to_numpy()
         class_index = candidates.column("class").to_numpy()
-        if not len(cell):
-            return
         entries = [candidates.column(f"r{number}").to_numpy() for number in range(len(parts))]
         capacities = [self._capacity[id(part)] for part in parts]
         begins = np.flatnonzero(np.concatenate([[True], cell[1:] != cell[:-1]]))
