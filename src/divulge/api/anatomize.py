@@ -15,9 +15,10 @@ from typing import Any
 
 from divulge import anatomization, engines, releases
 from divulge import ledger as ledgers
-from divulge.adversary import Adversary, adversary_in_force
+from divulge.adversary import Adversary
 from divulge.api.anatomized import AnatomizedRelease, refuse_in_chunks
-from divulge.api.prior_releases import add_prior_releases, adversary_with_ledger
+from divulge.api.prior_releases import add_prior_releases
+from divulge.api.request import resolve_request
 from divulge.arguments import arg, arg_name
 from divulge.counting import Nulls
 from divulge.errors import BadInput, nearest
@@ -145,21 +146,21 @@ def anatomize(
         for explicit_arguments in (bounds, settings)
     )
     grouping_method = _build_method(method, *options)
-    ledger_releases, effective_adversary = adversary_with_ledger(
-        ledger, adversary_in_force(adversary), new=True
+    request = resolve_request(
+        guard.ExplicitRoles(quasi_identifiers, sensitive, identifier, leave_out, plain),
+        adversary=adversary,
+        ledger=ledger,
+        makes_release=True,
     )
     source = read(table, engine=engine)
-    explicit_arguments = guard.ExplicitRoles(
-        quasi_identifiers, sensitive, identifier, leave_out, plain
-    )
-    roles, left_out = anatomy_roles(source, explicit_arguments)
+    roles, left_out = anatomy_roles(source, request.explicit_roles)
     if (
         tables is None
         and len(roles.quasi_identifiers) == 1
         and isinstance(grouping_method, anatomization.Slppa | anatomization.Slicing)
     ):
         grouping_method = replace(grouping_method, tables=1)  # two is only the default
-    joint_table, prior_releases = _add_prior_classes(source, roles, effective_adversary)
+    joint_table, prior_releases = _add_prior_classes(source, roles, request.adversary)
     groups = anatomization.group_table(
         joint_table,
         grouping_method,
@@ -177,7 +178,7 @@ def anatomize(
         groups=groups,
         source=source,
         engine=groups.engine,
-        ledger=ledger_releases,
+        ledger=request.ledger_releases,
         roles=roles,
         left_out=left_out,
         nulls=nulls,

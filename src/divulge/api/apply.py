@@ -20,8 +20,9 @@ from typing import Any, Literal
 
 from divulge import attacks, engines, generalization, releases
 from divulge import ledger as ledgers
-from divulge.adversary import Adversary, adversary_in_force
+from divulge.adversary import Adversary
 from divulge.api.prior_releases import add_prior_releases
+from divulge.api.request import resolve_request
 from divulge.arguments import arg, arg_name
 from divulge.counting import Contingency, Request, count_in_memory
 from divulge.engines import OwnEngine
@@ -236,7 +237,7 @@ def apply(
         # The releases that `release` continues are checked with the new rows. All others are prior
         # releases that the adversary holds.
         effective_adversary = ledger_releases.held_by(
-            adversary_in_force(adversary), continued=Path(release)
+            resolve_request(adversary=adversary).adversary, continued=Path(release)
         )
         return replace(
             _apply(request, effective_adversary, ledger_releases), ledger=ledger_releases
@@ -423,7 +424,7 @@ def _with_prior_releases(
     table: Table, roles: Roles, adversary: Adversary | None
 ) -> tuple[Table, releases.EarlierReleases]:
     """Add the records' class in each other prior release that the adversary holds."""
-    effective_adversary = adversary_in_force(adversary)
+    effective_adversary = resolve_request(adversary=adversary).adversary
     effective_adversary.refuse(
         [name for name in effective_adversary.explicit_settings if name != "released"],
         "the release says what it assumed of her",

@@ -15,9 +15,10 @@ import pyarrow as pa
 from divulge import anatomization, engines, queries, releases
 from divulge import attacks as adversaries
 from divulge import policy as policies
-from divulge.adversary import Adversary, Assumptions, adversary_in_force
+from divulge.adversary import Adversary, Assumptions
 from divulge.api.generalize import generalize
 from divulge.api.opened import OpenedAnatomized, OpenedGeneralized, open_input
+from divulge.api.request import resolve_request
 from divulge.arguments import Sentence, arg
 from divulge.engines import choose_engine
 from divulge.errors import BadInput, Infeasible, listed, nearest
@@ -150,11 +151,13 @@ def attack(
         [('prosecutor', 0.5), ('homogeneity', 1.0)]
     """
     _check_ranges(records=records, subsets=subsets, wrong=wrong)
-    if policy is None:
-        effective_policy = Policy()
-    else:
-        effective_policy = Policy.of(policy)
-    effective_adversary = adversary_in_force(adversary, effective_policy.adversary)
+    request = resolve_request(
+        guard.ExplicitRoles(quasi_identifiers or knows or (), sensitive, identifier),
+        policy=policy,
+        adversary=adversary,
+    )
+    effective_policy = request.policy
+    effective_adversary = request.adversary
     for names, why in _WITHOUT_EFFECT.items():
         effective_adversary.refuse(names, why)
     named_attackers = _attackers_by_name(as_names(attacks))
@@ -166,8 +169,7 @@ def attack(
         control=control,
         wrong=wrong or None,
     )
-    explicit_roles = guard.ExplicitRoles(quasi_identifiers or knows or (), sensitive, identifier)
-    target = _release_target(release, effective_policy, explicit_roles, engine=engine)
+    target = _release_target(release, effective_policy, request.explicit_roles, engine=engine)
     if identifier and not target.roles.identifier:
         raise BadInput(
             f"{arg('identifier')} has no effect: a release of ours holds none", hint="Leave it out"

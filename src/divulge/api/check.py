@@ -17,7 +17,7 @@ import numpy as np
 from divulge import anatomization, engines, metrics, queries, releases
 from divulge import ledger as ledgers
 from divulge import policy as policies
-from divulge.adversary import Adversary, Assumptions, adversary_in_force
+from divulge.adversary import Adversary, Assumptions
 from divulge.api.measure import (
     ANATOMIZED_MESSAGE,
     assumptions_of,
@@ -27,12 +27,8 @@ from divulge.api.measure import (
     with_release_guess_settings,
 )
 from divulge.api.opened import OpenedGeneralized, is_anatomized, open_linked
-from divulge.api.prior_releases import (
-    adversary_with_ledger,
-    group_roles,
-    join_new_groups,
-    reject_uncertain,
-)
+from divulge.api.prior_releases import group_roles, join_new_groups, reject_uncertain
+from divulge.api.request import resolve_request
 from divulge.arguments import arg
 from divulge.arrays import Bools
 from divulge.counting import Contingency, Request, count_in_memory
@@ -119,22 +115,18 @@ def check(
         >>> verdict.holds
         False
     """
-    if policy is None:
-        effective_policy = Policy()
-    else:
-        effective_policy = Policy.of(policy)
+    explicit_roles = guard.ExplicitRoles(
+        quasi_identifiers, sensitive, identifier, leave_out, plain, weight, person
+    )
+    request = resolve_request(explicit_roles, policy=policy, adversary=adversary, ledger=ledger)
+    effective_policy = request.policy
+    effective_adversary = request.adversary
     if _is_anatomized_release(table):
         target = None
     else:
         target = open_measurable(
             table, with_private=with_private, private_dir=private_dir, engine=engine
         )
-    explicit_roles = guard.ExplicitRoles(
-        quasi_identifiers, sensitive, identifier, leave_out, plain, weight, person
-    )
-    _, effective_adversary = adversary_with_ledger(
-        ledger, adversary_in_force(adversary, effective_policy.adversary)
-    )
     if target is None:
         return _check_joint_groups(
             table,
@@ -158,7 +150,7 @@ def check(
             joint=joint,
             sample=sample,
         )
-    roles = guard.roles_in_force(target.table, effective_policy.roles, explicit_roles)
+    roles = request.roles_in(target.table)
     _require_class_requirement(effective_policy)
     measurement = measure_target(target, roles, effective_adversary, joint=joint)
     protected = policies.choose_measured(effective_policy.protections, measurement)
@@ -817,7 +809,7 @@ def check_anatomized(
         sensitive=names, group=group, count=count, engine=choose_engine(engine)
     )
     prior_releases, joint = _join_prior_releases(
-        opened, published, adversary_in_force(adversary), ledger
+        opened, published, resolve_request(adversary=adversary).adversary, ledger
     )
     group_summary = anatomization.measure_tables(joint, model)
     if not explicit_bounds and model == anatomization.AlphaBetaGammaDelta():
@@ -883,7 +875,7 @@ def _join_prior_releases(
             ["original"] if adversary.original is not None else [],
             "nothing that is out already is named",
         )
-    _, holder = adversary_with_ledger(ledger, adversary)
+    holder = resolve_request(adversary=adversary, ledger=ledger).adversary
     if holder.released is None:
         return releases.EarlierReleases(), published
     people, prior_releases = join_new_groups(release, published, holder)

@@ -20,7 +20,7 @@ import numpy as np
 
 from divulge import anatomization, arrays, attacks, composition, counting, engines, metrics, results
 from divulge import policy as policies
-from divulge.adversary import Adversary, adversary_in_force
+from divulge.adversary import Adversary
 from divulge.api.attack import attack_by_known_columns
 from divulge.api.changed_risk import (
     ClassAssignment,
@@ -41,6 +41,7 @@ from divulge.api.opened import (
     ThirdPartyTable,
     open_input,
 )
+from divulge.api.request import ResolvedRequest, resolve_request
 from divulge.api.utility import Kind, Utility, utility
 from divulge.arguments import Sentence, arg, marked
 from divulge.arrays import Ints
@@ -225,12 +226,15 @@ def compare(
         >>> found[1].moved[0].metric.name, found[1].moved[0].better
         ('k_anonymity', 4)
     """
-    effective_policies = [Policy.of(policy) for policy in policies]
+    requests = [
+        resolve_request(policy=policy, adversary=adversary) for policy in policies or [Policy()]
+    ]
+    effective_policies = [request.policy for request in requests[: len(policies)]]
     explicit_roles = guard.ExplicitRoles(
         quasi_identifiers, sensitive, identifier, leave_out, plain, weight, person
     )
     tables_by_name = _tables_by_name(tables)
-    effective_adversary = _shared_adversary(effective_policies, adversary, original)
+    effective_adversary = _shared_adversary(requests, original)
     if len(tables_by_name) == 1:
         ((name, table_input),) = tables_by_name.items()
         first = _ComparedInput.of(name, table_input, engine=engine)
@@ -439,17 +443,12 @@ def _policy_names(policy_inputs: Sequence[Any]) -> list[str]:
     return names
 
 
-def _shared_adversary(
-    effective_policies: Sequence[Policy], adversary: Adversary | None, original: Any
-) -> Adversary:
+def _shared_adversary(requests: Sequence[ResolvedRequest], original: Any) -> Adversary:
     """Resolve one adversary for all tables.
 
     Numbers for different adversaries are not comparable.
     """
-    adversaries = [
-        adversary_in_force(adversary, policy.adversary)
-        for policy in effective_policies or [Policy()]
-    ]
+    adversaries = [request.adversary for request in requests]
     if any(policy_adversary != adversaries[0] for policy_adversary in adversaries):
         raise BadInput(
             "the policies assume different adversaries",

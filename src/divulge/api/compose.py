@@ -10,7 +10,7 @@ from typing import Any
 
 from divulge import composition, engines
 from divulge import ledger as ledgers
-from divulge.adversary import Adversary, adversary_in_force
+from divulge.adversary import Adversary
 from divulge.api.opened import (
     Opened,
     OpenedAnatomized,
@@ -18,6 +18,7 @@ from divulge.api.opened import (
     ThirdPartyTable,
     open_input,
 )
+from divulge.api.request import resolve_request
 from divulge.arguments import Sentence, arg
 from divulge.engines import DuckDBEngine, OwnEngine, choose_engine
 from divulge.errors import BadInput, without_secrets
@@ -118,7 +119,7 @@ def compose(
         >>> [one.alone["k_anonymity"].value for one in found.releases], found.together.became_alone
         ([2.0, 2.0], 4)
     """
-    effective_adversary = adversary_in_force(adversary)
+    effective_adversary = resolve_request(adversary=adversary).adversary
     effective_adversary.without_wildcards()
     if ledger is not None:
         releases = [*ledgers.Ledger.of(ledger).judge(new=False).released, *releases]

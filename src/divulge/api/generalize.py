@@ -18,9 +18,10 @@ from divulge import engines, generalization, metrics, releases
 from divulge import ledger as ledgers
 from divulge import policy as policies
 from divulge import sources as tables
-from divulge.adversary import Adversary, Assumptions, adversary_in_force
+from divulge.adversary import Adversary, Assumptions
 from divulge.api.hierarchies import suggest
-from divulge.api.prior_releases import add_prior_releases, adversary_with_ledger
+from divulge.api.prior_releases import add_prior_releases
+from divulge.api.request import ResolvedRequest, resolve_request
 from divulge.arguments import arg, arg_name
 from divulge.counting import Contingency, Domain, Request, count, count_in_memory
 from divulge.engines import OwnEngine
@@ -104,7 +105,9 @@ def cut(
         >>> dv.cut(people, "age", about="disease", policy=dv.Policy(k_anonymity=2)).rule
         {'cuts': [60]}
     """
-    effective_policy = Policy.of(policy)
+    request = resolve_request(policy=policy, adversary=adversary)
+    effective_policy = request.policy
+    effective_adversary = request.adversary
     if effective_policy.protections:
         raise BadInput(
             "cut points are sought for everybody, and the policy protects chosen people or values"
@@ -114,7 +117,6 @@ def cut(
     if column in names:
         raise BadInput(f"{column!r} is cut, so it cannot stand beside itself")
     roles = resolve_roles(source, quasi_identifiers=[column, *names], sensitive=[about])
-    effective_adversary = adversary_in_force(adversary, effective_policy.adversary)
     effective_adversary.refuse(
         ("released",),
         "ranges of one column are sought, which a release that is out says nothing of",
@@ -292,38 +294,28 @@ def generalize(
         >>> release.plan.levels, sorted(release.tables()["table"].column("zip").to_pylist())
         ({'zip': 1}, ['476*', '476*', '479*', '479*'])
     """
-    effective_policy = Policy.of(policy)
-    effective_policy = replace(
-        effective_policy, protections=(*effective_policy.protections, *protections)
+    request = resolve_request(
+        guard.ExplicitRoles(
+            quasi_identifiers, sensitive, identifier, leave_out, plain, weight, person
+        ),
+        policy=policy,
+        protections=protections,
+        suppression=suppression,
+        adversary=adversary,
+        ledger=ledger,
+        makes_release=True,
     )
-    if suppression is not None:
-        effective_policy = replace(effective_policy, suppression=suppression)
-    source, own_engine = own_table(read(table, engine=engine))
-    explicit_roles = guard.ExplicitRoles(
-        quasi_identifiers, sensitive, identifier, leave_out, plain, weight, person
+    prepared_table = Groundwork.of_request(
+        read(table, engine=engine), request, hierarchies=hierarchies, joint=joint
     )
-    roles = generalization_roles(source, effective_policy, explicit_roles)
-    guard.refuse([*guard.findings_without_role(source, roles, effective_policy.roles)])
-    ledger_releases, effective_adversary = adversary_with_ledger(
-        ledger, adversary_in_force(adversary, effective_policy.adversary), new=True
-    )
-    prepared_table = Groundwork(
-        source,
-        own_engine,
-        roles,
-        effective_adversary,
-        effective_policy,
-        hierarchies,
-        joint=joint,
-        ledger=ledger_releases,
-    )
+    prepared_table.refuse_unexpected_columns()
     options = {
         "objective": objective,
         "time_limit": time_limit,
         "all_optima": all_optima,
         "keep_nodes": keep_nodes,
     }
-    return prepared_table.release(effective_policy, method=method, announce=announce, **options)
+    return prepared_table.release(request.policy, method=method, announce=announce, **options)
 
 
 @dataclass(frozen=True, eq=False)
@@ -348,10 +340,35 @@ class Groundwork:
     @classmethod
     def of(cls, table: Any, policy: Policy) -> Groundwork:
         """Build the inputs from a table and the settings of a policy only."""
-        source, own_engine = own_table(read(table))
-        roles = generalization_roles(source, policy, guard.ExplicitRoles())
-        guard.refuse([*guard.findings_without_role(source, roles, policy.roles)])
-        return cls(source, own_engine, roles, adversary_in_force(None, policy.adversary), policy)
+        prepared_table = cls.of_request(read(table), resolve_request(policy=policy))
+        prepared_table.refuse_unexpected_columns()
+        return prepared_table
+
+    @classmethod
+    def of_request(
+        cls,
+        table: Table,
+        request: ResolvedRequest,
+        *,
+        hierarchies: Hierarchies | None = None,
+        joint: bool = False,
+    ) -> Groundwork:
+        """Build the inputs of a request about a table."""
+        source, own_engine = own_table(table)
+        return cls(
+            source,
+            own_engine,
+            generalization_roles(source, request.policy, request.explicit_roles),
+            request.adversary,
+            request.policy,
+            hierarchies,
+            joint=joint,
+            ledger=request.ledger_releases,
+        )
+
+    def refuse_unexpected_columns(self) -> None:
+        """Raise an error for columns without a role that must not be published by accident."""
+        guard.refuse([*guard.findings_without_role(self.source, self.roles, self.policy.roles)])
 
     @cached_property
     def measured_original(self) -> tuple[releases.Original, Measurement]:
@@ -752,30 +769,24 @@ def tradeoff(
         >>> [(point.levels["zip"], point.leakage, round(point.value, 3)) for point in found.front]
         [(0, 1.0, 0.0), (1, 2.0, 0.333), (2, 4.0, 1.0)]
     """
-    if policy is None:
-        effective_policy = Policy()
-    else:
-        effective_policy = Policy.of(policy)
-    if suppression is not None:
-        if not (effective_policy.promises or effective_policy.protections):
-            message = (
-                f"{arg('suppression')} has no effect without a promise: people are "
-                "left out where one breaks"
-            )
-            raise BadInput(
-                message,
-                hint=f"Give a promise, for example {metrics.EXAMPLE_REQUIREMENT}, or leave it out",
-            )
-        effective_policy = replace(effective_policy, suppression=suppression)
-    source, own_engine = own_table(read(table, engine=engine))
-    explicit_roles = guard.ExplicitRoles(
-        quasi_identifiers, sensitive, identifier, weight=weight, person=person
+    request = resolve_request(
+        guard.ExplicitRoles(quasi_identifiers, sensitive, identifier, weight=weight, person=person),
+        policy=policy,
+        suppression=suppression,
+        adversary=adversary,
     )
-    roles = generalization_roles(source, effective_policy, explicit_roles)
-    effective_adversary = adversary_in_force(adversary, effective_policy.adversary)
-    prepared_table = Groundwork(
-        source, own_engine, roles, effective_adversary, effective_policy, hierarchies, joint=joint
+    if suppression is not None and not (request.policy.promises or request.policy.protections):
+        message = (
+            f"{arg('suppression')} has no effect without a promise: people are "
+            "left out where one breaks"
+        )
+        raise BadInput(
+            message,
+            hint=f"Give a promise, for example {metrics.EXAMPLE_REQUIREMENT}, or leave it out",
+        )
+    prepared_table = Groundwork.of_request(
+        read(table, engine=engine), request, hierarchies=hierarchies, joint=joint
     )
     return prepared_table.tradeoff(
-        effective_policy, metric, attribute=attribute, objective=objective, announce=announce
+        request.policy, metric, attribute=attribute, objective=objective, announce=announce
     )

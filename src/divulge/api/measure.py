@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from divulge import engines, metrics
-from divulge.adversary import Adversary, Assumptions, adversary_in_force
+from divulge.adversary import Adversary, Assumptions
 from divulge.api.opened import (
     OneTable,
     OpenedAnatomized,
@@ -21,6 +21,7 @@ from divulge.api.opened import (
     is_release,
     open_input,
 )
+from divulge.api.request import resolve_request
 from divulge.arguments import arg
 from divulge.counting import Request
 from divulge.errors import BadInput, without_secrets
@@ -200,12 +201,12 @@ def measure(
         >>> m["k_anonymity"].value, m["l_diversity"].worst.key
         (2.0, {'zip': '1'})
     """
-    effective_adversary = adversary_in_force(adversary)
-    target = open_measurable(
-        table, with_private=with_private, private_dir=private_dir, engine=engine
-    )
     explicit_roles = guard.ExplicitRoles(
         quasi_identifiers, sensitive, identifier, weight=weight, person=person
+    )
+    effective_adversary = resolve_request(explicit_roles, adversary=adversary).adversary
+    target = open_measurable(
+        table, with_private=with_private, private_dir=private_dir, engine=engine
     )
     release = target.release
     if release is None:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from divulge import counting, queries
-from divulge import ledger as ledgers
 from divulge.adversary import Adversary
 from divulge.api.opened import OpenedAnatomized, OpenedGeneralized, is_release
 from divulge.arguments import arg, arg_name
@@ -37,19 +36,6 @@ _DEPARTED_NOTE = (
     "changes what is known of them: whoever "
     "knows who is still in it finds {alone} among nobody else"
 )
-
-
-def adversary_with_ledger(
-    ledger: str | Path | ledgers.Ledger | None, adversary: Adversary, *, new: bool = False
-) -> tuple[ledgers.PriorReleases | None, Adversary]:
-    """Published releases of a ledger, and the adversary who also holds them.
-
-    Without a ledger, the adversary is unchanged. `new`: as in `Ledger.judge`.
-    """
-    if ledger is None:
-        return None, adversary
-    ledger_releases = ledgers.Ledger.of(ledger).judge(new=new)
-    return ledger_releases, ledger_releases.held_by(adversary)
 
 
 def add_prior_releases(

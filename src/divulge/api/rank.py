@@ -10,8 +10,9 @@ from typing import Any
 
 from divulge import engines, ranking
 from divulge import policy as policies
-from divulge.adversary import Adversary, Assumptions, adversary_in_force
+from divulge.adversary import Adversary, Assumptions
 from divulge.api.generalize import Hierarchies, generalize
+from divulge.api.request import resolve_request
 from divulge.arguments import arg
 from divulge.counting import Nulls, Request
 from divulge.errors import BadInput, Infeasible, nearest
@@ -96,14 +97,10 @@ def rank(
             f"{arg('threshold', threshold)} is not possible",
             hint="the discrimination rate lies between 0 and 1",
         )
-    if policy is None:
-        effective_policy = None
-    else:
-        effective_policy = Policy.of(policy)
+    request = resolve_request(policy=policy, adversary=adversary)
+    effective_policy = None if policy is None else request.policy
+    effective_adversary = request.adversary
     _reject_unused_options(sets, effective_policy, hierarchies)
-    effective_adversary = adversary_in_force(
-        adversary, None if effective_policy is None else effective_policy.adversary
-    )
     if effective_policy is None:
         effective_adversary.refuse(_WITHOUT_EFFECT, "a ranking shows no metric that depends on it")
     source = read(table, engine=engine)

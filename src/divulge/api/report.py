@@ -20,7 +20,7 @@ from typing import Any, Literal
 from divulge import attacks, engines, generalization, queries, releases, results
 from divulge import policy as policies
 from divulge import ranking as rankings
-from divulge.adversary import Adversary, adversary_in_force
+from divulge.adversary import Adversary
 from divulge.api.anatomized import AnatomizedRelease
 from divulge.api.attack import attack_by_known_columns
 from divulge.api.check import check, check_anatomized
@@ -33,6 +33,7 @@ from divulge.api.opened import (
     open_linked,
 )
 from divulge.api.rank import rank
+from divulge.api.request import resolve_request
 from divulge.api.utility import Utility, utility
 from divulge.arguments import arg
 from divulge.errors import BadInput, InternalError
@@ -200,18 +201,20 @@ def report(
         >>> report.verdict.holds, report.html()[:15]
         (False, '<!doctype html>')
     """
-    explicit_arguments = guard.ExplicitRoles(
-        quasi_identifiers, sensitive, identifier, leave_out, plain, weight, person
-    ).explicit_names
+    request = resolve_request(
+        guard.ExplicitRoles(
+            quasi_identifiers, sensitive, identifier, leave_out, plain, weight, person
+        ),
+        policy=policy,
+        adversary=adversary,
+    )
+    explicit_arguments = request.explicit_roles.explicit_names
     if policy is not None:
         explicit_arguments["policy"] = policy
     if adversary is not None:
         explicit_arguments["adversary"] = adversary
-    effective_adversary = adversary_in_force(
-        adversary, Policy.of(policy).adversary if policy is not None else None
-    )
     if audience == "public":
-        _reject_private_inputs(about, effective_adversary)
+        _reject_private_inputs(about, request.adversary)
     if isinstance(about, Result):
         if explicit_arguments:
             message = (
@@ -229,10 +232,7 @@ def report(
         policy_path = str(policy)
     else:
         policy_path = None
-    if policy is None or Policy.of(policy) == Policy():
-        effective_policy = None
-    else:
-        effective_policy = Policy.of(policy)
+    effective_policy = None if request.policy == Policy() else request.policy
     source = str(about) if isinstance(about, str | Path) else report_result.made_from.source
     inputs = MadeFrom(
         source,
@@ -373,10 +373,9 @@ def _report_on_table(
     audience: Audience,
     engine: engines.EngineChoice,
 ) -> Report:
-    policy = explicit_arguments.get("policy")
-    adversary = adversary_in_force(
-        explicit_arguments.get("adversary"), None if policy is None else Policy.of(policy).adversary
-    )
+    adversary = resolve_request(
+        policy=explicit_arguments.get("policy"), adversary=explicit_arguments.get("adversary")
+    ).adversary
     target = _open_input(about, audience, engine, private=adversary.original is None)
     release = target.release
     if audience == "public" and release is None:
@@ -501,34 +500,28 @@ def _check_or_measure(
         for name, value in explicit_arguments.items()
         if name not in ("policy", "adversary", "leave_out", "plain")
     }
-    adversary = explicit_arguments.get("adversary")
-    policy = explicit_arguments.get("policy")
-    if policy is None:
-        effective_policy = Policy()
-    else:
-        effective_policy = Policy.of(policy)
-    if target.release is None and (effective_policy.promises or effective_policy.protections):
+    request = resolve_request(
+        policy=explicit_arguments.get("policy"), adversary=explicit_arguments.get("adversary")
+    )
+    if target.release is None and (request.policy.promises or request.policy.protections):
         return check(target, **explicit_arguments)
-    knows_original = adversary_in_force(adversary, effective_policy.adversary).original is not None
+    knows_original = request.adversary.original is not None
     if target.release is not None and (
-        target.release.private is not None or knows_original or effective_policy.promises
+        target.release.private is not None or knows_original or request.policy.promises
     ):
         try:
             return check(target, **explicit_arguments)
         except BadInput:
             # A requirement that needs unavailable data is reported as in the manifest. Facts that
             # the files prove are measured.
-            if effective_policy.promises:
+            if request.policy.promises:
                 raise
-    if policy is not None:
-        policy_roles = {
-            role: names
-            for role, names in effective_policy.roles.items()
-            if role not in ("leave_out", "plain")
-        }
-        roles = policy_roles | roles
-        adversary = adversary_in_force(adversary, effective_policy.adversary)
-    return measure(target, **roles, adversary=adversary)
+    policy_roles = {
+        role: names
+        for role, names in request.policy.roles.items()
+        if role not in ("leave_out", "plain")
+    }
+    return measure(target, **(policy_roles | roles), adversary=request.adversary)
 
 
 def _uniqueness(
