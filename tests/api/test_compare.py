@@ -108,6 +108,10 @@ def test_suppressed_people_are_neither_better_nor_worse_off() -> None:
     assert found[1].measurement is not None
     assert found[1].measurement.people == 10
     assert moves(found[1], "k_anonymity") == (10, 0, 0, 2)
+    assert (
+        "by the k_anonymity of their class 83% of 12 people are better off, 0% worse, "
+        "and 17% are left out" in " ".join(str(found).split())
+    )
 
 
 def test_a_written_release_is_followed_by_its_mapping(tmp_path: Path) -> None:

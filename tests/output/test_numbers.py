@@ -138,6 +138,24 @@ def test_the_headline_states_both_priors() -> None:
     )
 
 
+def test_the_headline_counts_wildcards() -> None:
+    """A null fits 1 and 2: two people match `1` and the null, three match `2` and the null.
+
+    With another person in 3, only the null itself matches that person too.
+    """
+    wildcards = dv.Adversary(nulls="wildcard")
+    rows = [{"q": q, "s": s} for q, s in zip(["1", "1", None, "2", "2"], "xyxyx", strict=True)]
+    measured = dv.measure(table(rows), quasi_identifiers="q", sensitive="s", adversary=wildcards)
+    assert "No record is unique by q: each matches at least 2 people." in page(
+        summary.answer(measured)
+    )
+    rows.append({"q": "3", "s": "y"})
+    measured = dv.measure(table(rows), quasi_identifiers="q", sensitive="s", adversary=wildcards)
+    assert "1 of 6 people is unique: no other record matches by q, wildcards counted." in page(
+        summary.answer(measured)
+    )
+
+
 def test_the_headline_is_not_silent_about_a_likely_value() -> None:
     """Of 100 people in x, 71 have the common value.
 
@@ -341,6 +359,20 @@ def test_the_numbers_of_a_perturbation() -> None:
     assert f"Epsilon 2 for each value allows {allowed:.4g} bits of surprise" in output
     assert (
         f"measured are at most {max(of_original.values()):.4g} ({mutual:.4g} on average)." in output
+    )
+    document = found.to_dict()
+    assert document["conditional_entropy"] == pytest.approx(min(left.values()))
+    assert document["specific_information"] == pytest.approx(original - min(left.values()))
+    assert document["surprise_of_original"] == pytest.approx(max(of_original.values()))
+    assert document["surprise_bound"] == pytest.approx(allowed)
+    assert document["attributes"]["disease"] == pytest.approx(
+        {
+            "entropy": entropy(disease),
+            "mutual_information": about,
+            "information_of_original": by_original,
+            "surprise": max(i1.values()),
+            "specific_information": max(i2.values()),
+        }
     )
 
 

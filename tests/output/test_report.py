@@ -113,6 +113,19 @@ def test_the_policy_of_a_report_is_a_policy_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_only_protections_of_a_policy_file_are_repeated_by_the_command(tmp_path: Path) -> None:
+    sentence = "Promises to chosen people or values have to be given again"
+    people = pa.table({"zip": [*"112233"], "disease": [*"xyxyxy"]})
+    file = tmp_path / "policy.toml"
+    protect = '[[protect]]\nwhere = {disease = "x"}\nk_anonymity = 2\n'
+    file.write_text(f"[promises]\nk_anonymity = 2\n{protect}", encoding="utf-8")
+    from_file = dv.Policy.load(file)
+    in_python = dv.Policy(k_anonymity=2, protections=from_file.protections)
+    for policy, is_repeated in ((file, True), (in_python, False)):
+        report = dv.report(people, policy, quasi_identifiers="zip", sensitive="disease")
+        assert (sentence in texts(report.html())) is not is_repeated
+
+
 def test_a_report_of_any_result_is_a_page() -> None:
     release = dv.generalize(PATIENTS, policy={"k_anonymity": 7}, leave_out="note", **ROLES)
     anatomized = dv.anatomize(PATIENTS, beta="1/2", leave_out="note", **ROLES)
