@@ -6,8 +6,10 @@ Every branch of `unique_share`.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -61,12 +63,25 @@ def drawn_table(seed: int) -> tuple[pd.DataFrame, dict[str, Any]]:
     return frame, roles
 
 
+def unique_by_all_rows(frame: pd.DataFrame, columns: list[str], person: str) -> int:
+    """Count people whose rows together are those of nobody else, by plain Python."""
+    rows_of_person: dict[Any, list[str]] = {}
+    for row in frame[[person, *columns]].astype(object).to_dict("records"):
+        cells = [None if pd.isna(row[name]) else str(row[name]) for name in columns]
+        rows_of_person.setdefault(row[person], []).append(repr(cells))
+    people = Counter(tuple(sorted(rows)) for rows in rows_of_person.values())
+    return sum(count == 1 for count in people.values())
+
+
+@pytest.mark.parametrize("published", [False, True])
 @pytest.mark.parametrize("seed", range(40))
-def test_uniqueness_is_that_of_pandas(seed: int) -> None:
+def test_uniqueness_is_that_of_pandas(seed: int, published: bool) -> None:  # noqa: FBT001
     frame, roles = drawn_table(seed)
     person = roles.get("person")
-    found = dv.check(frame, dv.Policy(k_anonymity=2, unique_share=0.5), **roles).uniqueness
+    policy = dv.Policy(k_anonymity=2, unique_share=0.5, person_published=published)
+    found = dv.check(frame, policy, **roles).uniqueness
     assert found is not None
+    assert found.linked == (published and person is not None)
     known = roles["quasi_identifiers"]
     hidden = {
         *known,
@@ -77,11 +92,13 @@ def test_uniqueness_is_that_of_pandas(seed: int) -> None:
     }
     others = [name for name in frame.columns if name not in hidden]
     assert found.columns == tuple(others)
-    assert found.by_quasi_identifiers == unique_in(frame, known, person)
-    assert found.unique == unique_in(frame, [*known, *others], person)
-    assert found.with_sensitive == unique_in(
-        frame, [*known, *others, *roles.get("sensitive", ())], person
-    )
+    every_column = [*known, *others, *roles.get("sensitive", ())]
+    expected = [unique_in(frame, names, person) for names in (known, [*known, *others])]
+    expected.append(unique_in(frame, every_column, person))
+    if found.linked and person is not None:
+        lists = (known, [*known, *others], every_column)
+        expected = [unique_by_all_rows(frame, names, person) for names in lists]
+    assert [found.by_quasi_identifiers, found.unique, found.with_sensitive] == expected
     assert found.of == (len(frame) if person is None else frame[person].nunique())
 
 
@@ -182,6 +199,27 @@ def test_without_a_requirement_an_explicit_role_warns_and_no_role_fails() -> Non
     assert few.uniqueness is not None
     assert not few.uniqueness.warns
     assert not str(few).startswith("WARNING")
+
+
+def test_a_published_person_column_links_the_rows_of_a_person() -> None:
+    """Ten people have two of five shops each, and no two people the same two.
+
+    Each shop has four people, so nobody is unique by one row; all ten are by both.
+    """
+    pairs = list(itertools.combinations("abcde", 2))
+    rows = [(index, shop) for index, pair in enumerate(pairs) for shop in pair]
+    frame = pd.DataFrame(rows, columns=["member", "shop"]).assign(zip="1")
+    roles: dict[str, Any] = {"quasi_identifiers": "zip", "plain": "shop", "person": "member"}
+    policy: dict[str, Any] = {"k_anonymity": 5, "unique_share": 0.01}
+    linked = dv.check(frame, policy, **roles)
+    assert linked.uniqueness is not None
+    assert (linked.uniqueness.k, linked.uniqueness.unique, linked.holds) == (10, 10, False)
+    assert "10 of 10 people (100%) are unique by all their rows" in linked.uniqueness.text
+    (finding,) = linked.findings
+    assert [tuple(item) for item in finding.contributions] == [("shop", 0, 10)]
+    apart = dv.check(frame, dv.Policy(**policy, person_published=False), **roles)
+    assert apart.uniqueness is not None
+    assert (apart.uniqueness.unique, apart.holds) == (0, True)
 
 
 def test_k_covers_people_unique_by_the_quasi_identifiers() -> None:

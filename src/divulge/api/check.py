@@ -565,7 +565,12 @@ def _with_guard_findings(
         for name in finding.columns
     }
     uniqueness = guard.uniqueness.measure_uniqueness(
-        source, roles, without=flagged, unit=unit, required=policy.unique_share
+        source,
+        roles,
+        without=flagged,
+        unit=unit,
+        required=policy.unique_share,
+        linked=policy.person_published,
     )
     problem = guard.uniqueness.judge_uniqueness(source, roles, uniqueness)
     settings = {
@@ -686,11 +691,7 @@ def _rows_with_person_digest(
     engine = source.engine
     quote = source.engine.quote
     where = Request(source, roles, adversary.counted_nulls, joint=False).where()
-    texts = [engine.cast(quote(name), "VARCHAR") for name in roles.quasi_identifiers]
-    # Each text is preceded by its length, so that different rows have different texts.
-    row = " || ".join(
-        f"COALESCE(CAST(LENGTH({text}) AS VARCHAR(20)) || ':' || {text}, '-')" for text in texts
-    )
+    row = guard.uniqueness.row_text(source, roles.quasi_identifiers)
     person = quote(str(roles.person))
     digests = (
         f"SELECT {person} AS p, {engine.digest(row)} AS d "

@@ -550,7 +550,10 @@ def _uniqueness(
         and roles.person is None
     )
     return guard.uniqueness.measure_uniqueness(
-        table, roles, unit="rows" if has_hidden_person else "people"
+        table,
+        roles,
+        unit="rows" if has_hidden_person else "people",
+        linked=policy is None or Policy.of(policy).person_published,
     )
 
 

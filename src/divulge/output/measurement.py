@@ -576,6 +576,7 @@ def uniqueness_document(uniqueness: guard.uniqueness.Uniqueness | None) -> dict[
         "columns": list(uniqueness.columns),
         "sensitive": list(uniqueness.sensitive),
         "unit": uniqueness.unit,
+        "linked": uniqueness.linked,
         "k": uniqueness.k,
         "unique_by_quasi_identifiers": uniqueness.by_quasi_identifiers,
         "unique": uniqueness.unique,

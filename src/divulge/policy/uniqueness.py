@@ -5,9 +5,10 @@ k-anonymity counts people who share the quasi-identifiers. Every other published
 as well, whatever its role. An adversary who also knows an amount, a date or a survey weight may
 single out one person although k is five. So the rows are grouped by the quasi-identifiers and all
 other published columns except the sensitive ones. A person is unique if no other person is in the
-same group. Nulls count as values. The engine groups exactly and spills to disk if needed. The
-number of people who are unique if the sensitive columns are known too is reported, but not bounded
-by a requirement.
+same group. If the person column is published too, all rows of a person can be linked: then a
+person is unique if nobody else has the same rows. Nulls count as values. The engine groups exactly
+and spills to disk if needed. The number of people who are unique if the sensitive columns are known
+too is reported, but not bounded by a requirement.
 
 `unique_share` of a policy bounds the share of unique people. Without it, columns that have no role
 must not make more than UNIQUE_SHARE of the people unique. Columns with a role cause a warning above
@@ -18,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from divulge.arguments import Sentence, arg
 from divulge.errors import BadInput, BrokenPromise, Infeasible
@@ -55,6 +56,8 @@ class Uniqueness:
     """Number of all people."""
     unit: Unit = "people"
     """Unit of the counts: rows if it is not known which rows belong to one person."""
+    linked: bool = False
+    """True if the published person column links all rows of a person. `k` is by single rows."""
     required: float | None = None
     """The `unique_share` of the policy; None if it has none."""
     fails: bool = False
@@ -130,11 +133,12 @@ class Uniqueness:
         )
 
     def _unique_phrase(self, count: int) -> str:
+        by_all_rows = " by all their rows" if self.linked else ""
         if not count:
-            return f"none of {self.of:,} {self.unit} is unique"
+            return f"none of {self.of:,} {self.unit} is unique{by_all_rows}"
         return (
             f"{count:,} of {self.of:,} {self.unit} ({percent(count / self.of)}) "
-            f"{'is' if count == 1 else 'are'} unique"
+            f"{'is' if count == 1 else 'are'} unique{by_all_rows}"
         )
 
     @property
@@ -301,8 +305,15 @@ class GroupCount(NamedTuple):
     smallest: int
 
 
-def count_groups(table: Table, columns: Sequence[str], *, person: str | None = None) -> GroupCount:
-    """Group the rows by these columns and count the people who are unique; exact."""
+def count_groups(
+    table: Table, columns: Sequence[str], *, person: str | None = None, linked: bool = False
+) -> GroupCount:
+    """Group the rows by these columns and count the people who are unique; exact.
+
+    With `linked` the people are grouped by all their rows.
+    """
+    if linked and person is not None:
+        return _count_linked_groups(table, columns, person)
     engine = table.engine
     keys = [f"g{index}" for index in range(len(columns))]
     cells = [
@@ -338,6 +349,35 @@ def count_groups(table: Table, columns: Sequence[str], *, person: str | None = N
     )
 
 
+def _count_linked_groups(table: Table, columns: Sequence[str], person: str) -> GroupCount:
+    """Group the people by all their rows in these columns, and count those who are unique."""
+    engine = table.engine
+    if columns:
+        digest = engine.digest(row_text(table, columns))
+    else:
+        digest = "COUNT(*)"
+    digests = (
+        f"(SELECT {digest} AS digest FROM {table.relation} "
+        f"GROUP BY {engine.quote(person)}) AS people"
+    )
+    groups = f"(SELECT COUNT(*) AS n FROM {digests} GROUP BY digest) AS counted"
+    sums = "SUM(CASE WHEN n = 1 THEN 1 ELSE 0 END) AS singles, SUM(n) AS people, MIN(n) AS smallest"
+    totals = engine.query(f"SELECT {sums} FROM {groups}").to_pylist()[0]
+    return GroupCount(
+        int(totals["singles"] or 0), int(totals["people"] or 0), int(totals["smallest"] or 0)
+    )
+
+
+def row_text(table: Table, columns: Sequence[str]) -> str:
+    """Return SQL for one text of these columns: different rows have different texts."""
+    engine = table.engine
+    texts = [engine.cast(_grouping_key(table, name), "VARCHAR") for name in columns]
+    # Each text is preceded by its length, so that different rows have different texts.
+    return " || ".join(
+        f"COALESCE(CAST(LENGTH({text}) AS VARCHAR(20)) || ':' || {text}, '-')" for text in texts
+    )
+
+
 def _grouping_key(table: Table, name: str) -> str:
     """Return SQL for a value that rows can be grouped by."""
     cell = table.engine.quote(name)
@@ -353,11 +393,14 @@ def measure_uniqueness(
     without: Collection[str] = (),
     unit: Unit = "people",
     required: float | None = None,
+    linked: bool = False,
 ) -> Uniqueness:
     """Measure the uniqueness of a table by its published columns.
 
-    Not published are those in `without`, identifiers and dropped columns.
+    Not published are those in `without`, identifiers and dropped columns. With `linked` the person
+    column is published, so that people are known by all their rows.
     """
+    linked = linked and roles.person is not None
     hidden = {
         *roles.identifier,
         *roles.leave_out,
@@ -369,25 +412,29 @@ def measure_uniqueness(
         hidden |= {roles.person}
     columns = tuple(name for name in table.names if name not in hidden)
     keys = roles.quasi_identifiers
-    by_keys = count_groups(table, keys, person=roles.person)
+    by_keys = count_groups(table, keys, person=roles.person, linked=linked)
+    k = by_keys.smallest
+    if linked:
+        k = count_groups(table, keys, person=roles.person).smallest
+    all_columns = by_keys
     if columns:
-        all_columns = count_groups(table, (*keys, *columns), person=roles.person)
-    else:
-        all_columns = by_keys
+        all_columns = count_groups(table, (*keys, *columns), person=roles.person, linked=linked)
     everything = all_columns
     if roles.sensitive and all_columns.unique < all_columns.people:
-        everything = count_groups(table, (*keys, *columns, *roles.sensitive), person=roles.person)
+        every_column = (*keys, *columns, *roles.sensitive)
+        everything = count_groups(table, every_column, person=roles.person, linked=linked)
     return Uniqueness(
         quasi_identifiers=keys,
         columns=columns,
         sensitive=roles.sensitive,
-        k=by_keys.smallest,
+        k=k,
         by_quasi_identifiers=by_keys.unique,
         unique=all_columns.unique,
         with_sensitive=everything.unique,
         of=by_keys.people,
         unit=unit,
         required=required,
+        linked=linked,
     )
 
 
@@ -429,7 +476,10 @@ def judge_uniqueness(
             return None
         if free != uniqueness.columns:
             free_columns = count_groups(
-                table, (*roles.quasi_identifiers, *free), person=roles.person
+                table,
+                (*roles.quasi_identifiers, *free),
+                person=roles.person,
+                linked=uniqueness.linked,
             )
             tested = replace(uniqueness, columns=free, unique=free_columns.unique)
     if not (tested.exceeds(allowed) and tested.adds):
@@ -445,12 +495,13 @@ def judge_uniqueness(
 def _contributions(table: Table, roles: Roles, uniqueness: Uniqueness) -> tuple[Contribution, ...]:
     """Measure the contribution of each column, the largest first."""
     keys = roles.quasi_identifiers
+    people: dict[str, Any] = {"person": roles.person, "linked": uniqueness.linked}
     items = []
     for name in _with_most_values(table, uniqueness.columns):
         others = [other for other in uniqueness.columns if other != name]
-        without = count_groups(table, (*keys, *others), person=roles.person).unique
+        without = count_groups(table, (*keys, *others), **people).unique
         if others:
-            only = count_groups(table, (*keys, name), person=roles.person).unique
+            only = count_groups(table, (*keys, name), **people).unique
         else:
             only = uniqueness.unique
         items.append(Contribution(name, without, only))
@@ -489,7 +540,10 @@ def _columns_to_drop(
     allowed_columns: list[str] = []
     for item in sorted(contributions, key=lambda item: item.only):
         unique = count_groups(
-            table, (*roles.quasi_identifiers, *allowed_columns, item.column), person=roles.person
+            table,
+            (*roles.quasi_identifiers, *allowed_columns, item.column),
+            person=roles.person,
+            linked=uniqueness.linked,
         ).unique
         if unique <= max(
             allowed * uniqueness.of + _ROUNDING_TOLERANCE, uniqueness.by_quasi_identifiers

@@ -275,6 +275,7 @@ class UniquenessDocument(TypedDict):
     columns: list[ColumnName]
     sensitive: list[ColumnName]
     unit: Word
+    linked: bool
     k: Count
     unique_by_quasi_identifiers: Count
     unique: Count
