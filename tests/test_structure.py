@@ -100,7 +100,6 @@ PUBLIC_VAGUE = {
     "api/generalize.py": "beside most",
     "api/report.py": "beside found",
     "attacks/result.py": "known told",
-    "cli/anatomize.py": "given",
     "cli/hierarchy.py": "beside most",
     "cli/inputs.py": "found",
     "cli/measure.py": "by given",

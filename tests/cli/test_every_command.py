@@ -21,9 +21,9 @@ from typer.main import get_command
 import divulge as dv
 from divulge.arguments import spelled
 from divulge.cli.main import COMMANDS, OPTIONS
-from divulge.cli.options import PANELS
 from divulge.cli.program import Program
 from divulge.metrics import METRICS
+from divulge.options import PANELS
 from tests.cli.every_command import ANATOMY, GOOD, WITH_ANOTHER_CODE, called, prepare
 from tests.docs.json_schema import assert_fits
 from tests.test_public_names import documented
@@ -367,8 +367,9 @@ def test_requirement_flags_are_ordered_by_how_common_they_are(name: str) -> None
 def test_messages_of_the_library_name_arguments_not_options() -> None:
     """Messages name arguments with marks, which the command line spells as its own options."""
     package = Path(dv.__file__).parent
-    # Excluded: the commands themselves, arguments of pip, the parts of reports and pages that show
-    # how to reproduce them, and the signal handlers, which read the command line.
+    # Excluded: the commands themselves and the rows of their options, arguments of pip, the parts
+    # of reports and pages that show how to reproduce them, and the signal handlers, which read the
+    # command line.
     aside = {"cli", "datasets", "options", "studio"}
     made_by = {"json_schema.py", "provenance.py", "signals.py"}
     found = []

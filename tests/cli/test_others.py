@@ -287,7 +287,7 @@ def test_profile_takes_only_names_of_people_for_identifiers(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("offered", "known"),
     [
-        (get_type_hints(cli_anatomize.MethodOptions)["method"], AnatomizationMethod),
+        (get_args(get_type_hints(cli_anatomize.anatomize)["method"])[0], AnatomizationMethod),
         (get_args(get_type_hints(cli_generalize.generalize)["method"])[0], GeneralizationMethod),
     ],
     ids=["anatomize", "generalize"],

@@ -27,6 +27,8 @@ from divulge.options import (
     ColumnRole,
     all_options,
     flag_of,
+    idle_reason,
+    option_of,
     options_of,
 )
 from divulge.sources import Roles
@@ -105,3 +107,26 @@ def test_every_method_has_a_name_in_the_studio() -> None:
     assert DEFAULT_METHOD == "full-domain"
     assert ANATOMIZATION_METHODS[0] == "slppa"
     assert RELEASE_FORMATS == ("csv", "parquet", "arrow")
+
+
+def test_rows_name_options_that_exist() -> None:
+    names = {verb: {option.name for option in options_of(verb)} for verb in commands()}
+    for option in all_options():
+        for other in (*option.needs, *option.excluded_by):
+            assert any(other in names[verb] for verb in option.verbs), (option.name, other)
+
+
+def test_an_option_that_needs_another_has_no_effect_without_it() -> None:
+    seed = option_of("seed", "generalize")
+    assert idle_reason(seed, "generalize", {"out": None, "pareto": None}) == "without --out"
+    assert idle_reason(seed, "generalize", {"out": "release", "pareto": None}) == ""
+    cost = option_of("cost_exponent", "dossier leakage")
+    values = {"resolve": None, "link": None, "record": None, "table": None}
+    assert idle_reason(cost, "dossier leakage", values) == "without --resolve or --link"
+    assert idle_reason(cost, "dossier leakage", {**values, "link": "N"}) == ""
+
+
+def test_an_option_has_no_effect_with_one_that_excludes_it() -> None:
+    out = option_of("out", "generalize")
+    reason = idle_reason(out, "generalize", {"pareto": ["k_anonymity"]})
+    assert reason == "with --pareto, which publishes nothing and looks at one level per column"

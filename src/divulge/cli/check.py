@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Any
 
 import typer
-from typer import Argument, Option
 
 import divulge as dv
 from divulge import results
@@ -21,22 +20,16 @@ from divulge.api.opened import is_anatomized
 from divulge.arguments import spelled
 from divulge.cli import options, program
 from divulge.cli.inputs import (
-    LedgerLookupOptions,
+    LedgerOptions,
     PolicyInEffect,
     PolicyOptions,
-    PrivateDirOption,
-    ReleasedOfOption,
-    ReleasedOption,
-    SeveralTables,
-    SuppressionOptions,
     TableOptions,
-    WithPrivateOption,
-    prior_release_arguments,
     reject_with_levels,
     table_or_release,
 )
-from divulge.cli.options import ChartOption, Makers, Pictures
+from divulge.cli.options import Makers, Pictures
 from divulge.errors import BadInput, DivulgeError, without_secrets
+from divulge.options import ROLES
 from divulge.output import ci_reports
 from divulge.policy import Promise, Verdict
 
@@ -48,30 +41,11 @@ _CLASSES = ("leakages", "class_sizes")
 
 
 @dataclass(frozen=True)
-class TablesToJudge(SeveralTables):
-    """The tables, each checked separately."""
-
-    source: Annotated[
-        list[str],
-        Argument(
-            metavar="TABLE...",
-            help="Tables as `divulge measure` reads them, and folders of releases; each is judged.",
-        ),
-    ]
-
-
-@dataclass(frozen=True)
 class GateFiles:
     """Files for continuous integration, without data values."""
 
-    panel: ClassVar[str] = "Output"
-    junit: Annotated[
-        Path | None, Option(metavar="FILE", help="Also write JUnit XML, without a value of a cell.")
-    ] = None
-    sarif: Annotated[
-        Path | None,
-        Option(metavar="FILE", help="Also write SARIF 2.1.0, without a value of a cell."),
-    ] = None
+    junit: Path | None = None
+    sarif: Path | None = None
 
     def __post_init__(self) -> None:
         for target in (self.junit, self.sarif):
@@ -87,30 +61,20 @@ class GateFiles:
 
 
 @app.command()
-@options.takes_promises
-@options.takes_groups
 def check(
-    context: typer.Context,
-    tables: TablesToJudge,
+    tables: TableOptions,
     roles: options.RoleOptions,
-    columns: options.GuardOptions,
     adversary: options.BeliefOptions,
-    suppression: SuppressionOptions,
-    ledger: LedgerLookupOptions,
+    ledger: LedgerOptions,
     policy: PolicyOptions,
     files: GateFiles,
-    released: ReleasedOption = None,
-    released_of: ReleasedOfOption = None,
-    protect: options.ProtectOption = None,
-    sample: Annotated[
-        int, Option(help="How many of the classes that break a promise to name.", min=0)
-    ] = 10,
-    joint: options.JointOption = False,
-    with_private: WithPrivateOption = False,
-    private_dir: PrivateDirOption = None,
-    chart: ChartOption = None,
-    json_: options.JsonOption = False,
-    promises: tuple[Promise, ...] = (),
+    sample: int,
+    joint: bool,
+    with_private: bool,
+    private_dir: Path | None,
+    chart: options.Texts,
+    json_: bool,
+    promises: tuple[Promise, ...],
 ) -> None:
     """Hold tables against a policy, or releases against their own: exit code 1 if a promise is broken, or a column must not be published.
 
@@ -120,24 +84,20 @@ def check(
       divulge check build/*.parquet --policy divulge.toml --junit verdicts.xml
       divulge check release-2/ --original patients.csv --released release-1/
     """  # noqa: E501
-    several = len(tables.source) > 1
-    program.refuse_idle(
-        context, {"with several tables": ("chart", "private_dir")} if several else {}
-    )
-    release_ledger = ledger.value(context)
-    policy_in_effect = policy.in_force(promises, protect=protect, unique_share=columns.unique_share)
-    has_policy = any(policy_in_effect.of(source).found for source in tables.source)
+    several = len(tables.sources) > 1
+    program.reject_idle("with several tables", "chart", "private_dir", when=several)
+    release_ledger = ledger.value()
+    policy_in_effect = policy.in_force(promises)
+    has_policy = any(policy_in_effect.of(source).found for source in tables.sources)
     preface = options.Preface(*(policy_in_effect.lines if has_policy else ()), json_=json_)
 
-    has_prior = bool(released or release_ledger)
+    has_prior = bool("released" in adversary.values or release_ledger)
 
     def levels_of(table: TableOptions) -> Any:
         if not several:  # among several tables, the option may have an effect on another one
-            reject_with_levels(context, table.source, used=_used_with_levels(has_prior=has_prior))
-        prior_adversary = dv.Adversary(
-            original=adversary.original if has_prior else None,
-            **prior_release_arguments(released, released_of),
-        )
+            reject_with_levels(table.source, used=_used_with_levels(has_prior=has_prior))
+        prior_names = ("original", "released", "released_of") if has_prior else ()
+        prior_adversary = adversary.only(*prior_names).resolve()
         return dv.check_anatomized(
             table.source,
             adversary=prior_adversary,
@@ -149,22 +109,18 @@ def check(
         opened = None
         target: Any = table.source
         if is_anatomized(table.source):
-            _refuse_roles_of_anatomized(context)
+            _reject_roles_of_anatomized()
             role_arguments: dict[str, Any] = {"engine": table.chosen_engine()}
         else:
             target = table_or_release(table, with_private=with_private, private_dir=private_dir)
             opened = target.table
-            role_arguments = roles.resolve(opened) | columns.resolve(opened)
-        effective_adversary = replace(
-            suppression.added_to(adversary.resolve(() if opened is None else opened.names)),
-            **prior_release_arguments(released, released_of),
-        )
+            role_arguments = roles.resolve(opened)
         return dv.check(
             target,
             policy_in_effect.of(table.source).policy,
             **role_arguments,
             joint=joint,
-            adversary=effective_adversary,
+            adversary=adversary.resolve(() if opened is None else opened.names),
             sample=sample,
             ledger=release_ledger,
         )
@@ -188,30 +144,25 @@ def check(
         preface.show()
         _tell_all(table_checks, policy_in_effect, json_=json_, sample=sample)
     else:
-        _tell_one(table_checks[0], policy_in_effect.of(tables.source[0]), preface, sample=sample)
-        _draw(drawings[tables.source[0]], table_checks[0].result, json_=json_)
+        _tell_one(table_checks[0], policy_in_effect.of(tables.source), preface, sample=sample)
+        _draw(drawings[tables.source], table_checks[0].result, json_=json_)
     if code := ci_reports.exit_code(table_checks):
         raise typer.Exit(code)
 
 
 def _used_with_levels(*, has_prior: bool) -> tuple[str, ...]:
     """Options that have an effect on the check of an anatomized release by its own bounds."""
-    used = ("chart", "json_", *program.options_of(GateFiles))
+    used = ("chart", "json_", *program.field_names(GateFiles))
     if not has_prior:
         return used
     prior_options = ("released", "released_of", "original")
-    return (*used, *prior_options, *program.options_of(LedgerLookupOptions))
+    return (*used, *prior_options, *program.field_names(LedgerOptions))
 
 
-def _refuse_roles_of_anatomized(context: typer.Context) -> None:
+def _reject_roles_of_anatomized() -> None:
     """Reject role options for an anatomized release, whose manifest states the roles."""
-    idle = (
-        *program.options_of(options.RoleOptions, options.GuardOptions, SuppressionOptions),
-        *_PRIVATE,
-    )
-    program.refuse_idle(
-        context, {"on an anatomized release, which says itself what its columns are": idle}
-    )
+    idle = (*ROLES, *("unique_share", "suppressed", "as_"), *_PRIVATE)
+    program.reject_idle("on an anatomized release, which says itself what its columns are", *idle)
 
 
 def _by_levels(source: str, policy_in_effect: PolicyInEffect, *, has_prior: bool) -> bool:

@@ -3,57 +3,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-from typer import Option
-
 import divulge as dv
-from divulge import results
 from divulge.api.opened import is_anatomized
 from divulge.cli import options, program
-from divulge.cli.inputs import SeveralTables, SuppressionOptions, table_or_release
-from divulge.cli.options import ChartOption, PageOption, Pictures
+from divulge.cli.inputs import TableOptions, table_or_release
+from divulge.cli.options import Pictures
 
 app = options.new_app()
 _NOTHING_GENERALIZED = "with several tables: nothing is generalized"
 
 
 @app.command()
-@options.takes_groups
 def compare(
-    context: typer.Context,
-    tables: SeveralTables,
+    tables: TableOptions,
     roles: options.RoleOptions,
     adversary: options.BeliefOptions,
-    suppression: SuppressionOptions,
-    leave_out: options.LeaveOutOption = None,
-    plain: options.PlainOption = None,
-    policy: Annotated[
-        options.Texts,
-        Option(
-            metavar="FILE",
-            help="Of one table: generalize it under this policy; repeatable. Of several: roles "
-            "and promises for all.",
-            rich_help_panel="Promises",
-        ),
-    ] = None,
-    target: Annotated[
-        options.Text,
-        options.column("Also tell how well a model foretells this from each release.", panel=None),
-    ] = None,
-    attack: Annotated[
-        int | None,
-        Option(
-            metavar="PEOPLE",
-            help="Also attack so many people of the original in each table.",
-            min=1,
-        ),
-    ] = None,
-    seed: Annotated[int, Option(help="What they are drawn from.")] = 1,
-    out: PageOption = None,
-    chart: ChartOption = None,
-    json_: options.JsonOption = False,
+    policy: options.Texts,
+    target: options.Text,
+    attack: int | None,
+    seed: int,
+    out: options.Text,
+    chart: options.Texts,
+    json_: bool,
 ) -> None:
     """Compare tables and releases, or what policies make of one table: every metric, what is left, who is better or worse off.
 
@@ -63,13 +34,9 @@ def compare(
       divulge compare a.csv b.csv --qi zip,age --sensitive disease --original patients.csv
       divulge compare patients.csv --policy k5.toml --policy k20.toml --attack 1000
     """  # noqa: E501
-    if out is not None:
-        results.page_path(out)
+    options.check_page(out)
     drawing = Pictures.of(chart, ("compared",))
-    if attack is None:
-        program.refuse_idle(context, {"without --attack: nobody is drawn": ("seed",)})
-    if len(tables.source) > 1:
-        program.refuse_idle(context, {_NOTHING_GENERALIZED: ("leave_out", "plain")})
+    program.reject_idle(_NOTHING_GENERALIZED, "leave_out", "plain", when=len(tables.sources) > 1)
     opened = [
         table.source if is_anatomized(table.source) else table_or_release(table)
         for table in tables.table_options()
@@ -78,12 +45,8 @@ def compare(
     if first is None:
         role_arguments = {}
     else:
-        role_arguments = roles.resolve(first) | options.GuardOptions(leave_out, plain).resolve(
-            first
-        )
-    effective_adversary = suppression.added_to(
-        adversary.resolve(() if first is None else first.names)
-    )
+        role_arguments = roles.resolve(first)
+    effective_adversary = adversary.resolve(() if first is None else first.names)
     comparison = dv.compare(
         opened,
         policies=policy or (),

@@ -3,12 +3,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-from typer import Argument, Option
-
-from divulge.cli.options import JsonOption, Text, emit_json, new_app, show
-from divulge.cli.program import one_of
+from divulge.cli.options import Text, emit_json, new_app, show
 from divulge.errors import BadInput
 
 app = new_app()
@@ -21,20 +18,7 @@ def _names() -> list[str]:
 
 
 @app.command()
-def datasets(
-    name: Annotated[
-        Text,
-        Argument(
-            metavar="NAME",
-            help="The data set to fetch; without it, all are listed.",
-            autocompletion=one_of(_names),
-        ),
-    ] = None,
-    out: Annotated[
-        Text, Option(metavar="FILE", help="Write the table as .csv or .parquet.")
-    ] = None,
-    json_: JsonOption = False,
-) -> None:
+def datasets(name: Text, out: Text, json_: bool) -> None:
     """List public data sets, or fetch one into the cache and, with --out, write it as a table.
 
     \b
@@ -48,8 +32,6 @@ def datasets(
     from divulge.output import formatting
 
     if name is None:
-        if out is not None:
-            raise BadInput("--out has no effect without NAME", hint="name the data set to write")
         dataset_list = library.available()
         if json_:
             emit_json({"datasets": [asdict(item) for item in dataset_list]})

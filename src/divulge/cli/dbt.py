@@ -12,9 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
-
-from typer import Argument, Option
+from typing import Any
 
 from divulge import metrics
 from divulge.cli import options
@@ -163,13 +161,7 @@ def _test(metric: metrics.Metric[Any]) -> Iterator[str]:
 
 
 @app.command()
-def dbt(
-    folder: Annotated[
-        Path, Argument(metavar="DIR", help="The new folder of the package, such as divulge_dbt.")
-    ],
-    force: Annotated[bool, Option("--force", help="Write it anew where it is.")] = False,
-    json_: options.JsonOption = False,
-) -> None:
+def dbt(folder: Path, force: bool, json_: bool) -> None:
     """Write a dbt package: a generic test for each of the usual promises, in plain SQL that runs where the data are.
 
     \b

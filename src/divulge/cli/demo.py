@@ -5,25 +5,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
-
-from typer import Option
+from typing import Any
 
 import divulge as dv
-from divulge.cli.options import JsonOption, emit_json, new_app, show
+from divulge.cli.options import emit_json, new_app, show
 
 app = new_app()
 
 
 @app.command()
-def demo(
-    out: Annotated[
-        str, Option(help="Folder for the table, the charts and the numbers.")
-    ] = "divulge-demo",
-    rows: Annotated[int, Option(help="How many patients to invent.", min=100)] = 20_000,
-    seed: Annotated[int, Option(help="The same seed invents the same people.")] = 2026,
-    json_: JsonOption = False,
-) -> None:
+def demo(out: str, rows: int, seed: int, json_: bool) -> None:
     """Invent 20,000 patients, measure what their table gives away, tell it in plain words, and publish a table that tells less.
 
     \b

@@ -3,41 +3,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal, cast
-
-import typer
-from typer import Option
+from typing import Any, Literal, cast
 
 import divulge as dv
 from divulge.cli.dossier_options import (
     AdversaryOptions,
     CostOptions,
-    DatabaseOption,
-    EquivalenceOption,
     MatchOptions,
     MeasureOptions,
-    ReferenceOption,
     ReleaseOptions,
     named_files,
     numbers,
     read_equivalence,
     warn_about_labels,
 )
-from divulge.cli.options import (
-    ChartOption,
-    JsonOption,
-    Pictures,
-    Text,
-    Texts,
-    emit_json,
-    new_app,
-    show,
-    takes_groups,
-    tell,
-)
-from divulge.cli.program import options_of, refuse_idle
+from divulge.cli.options import Pictures, Text, Texts, emit_json, new_app, show, tell
+from divulge.cli.program import reject_idle
 from divulge.cli.progress import progress_bar
 from divulge.errors import BadInput
 
@@ -57,35 +39,19 @@ def dossier() -> None:
 
 
 @app.command()
-@takes_groups
 def leakage(
-    context: typer.Context,
-    reference: ReferenceOption,
+    reference: str,
     measure: MeasureOptions,
     adversary: AdversaryOptions,
     price: CostOptions,
     table: ReleaseOptions,
-    record: Annotated[
-        Text, Option(metavar="FILE", help="One record.", rich_help_panel="Records")
-    ] = None,
-    database: Annotated[
-        Text,
-        Option(
-            metavar="FILE", help="Many records: .json, .jsonl or .csv.", rich_help_panel="Records"
-        ),
-    ] = None,
-    method: Annotated[
-        str,
-        Option(help="exact, naive, algorithm1 or taylor (approximate).", rich_help_panel="Measure"),
-    ] = "exact",
-    timeline: Annotated[
-        bool, Option("--timeline", help="Also how the leakage grew, record by record.")
-    ] = False,
-    without: Annotated[
-        bool, Option("--without", help="Also what keeping a label back would have brought.")
-    ] = False,
-    chart: ChartOption = None,
-    json_: JsonOption = False,
+    record: Text,
+    database: Text,
+    method: str,
+    timeline: bool,
+    without: bool,
+    chart: Texts,
+    json_: bool,
 ) -> None:
     """Measure how much one record, many records or a published table tell about a person.
 
@@ -108,8 +74,7 @@ def leakage(
         if is_requested
     ]
     drawing = Pictures.of(chart, kinds)
-    for unused in _unused_leakage_options(source_flags[0], adversary):
-        refuse_idle(context, unused)
+    reject_idle("with --record, of which there is no picture", "chart", when=bool(record))
     options = replace(measure.read(), method=method)  # type: ignore[arg-type]
     if table.table:
         people = table.measure(reference, options)
@@ -153,33 +118,9 @@ def leakage(
     )
 
 
-def _unused_leakage_options(
-    source_flag: str, adversary: AdversaryOptions
-) -> Iterator[dict[str, Sequence[str]]]:
-    """Options of `leakage` without effect on its source or without linked records, by reason."""
-    if source_flag != "--database":
-        only_many = (*options_of(AdversaryOptions, CostOptions), "timeline", "without")
-        yield {f"with {source_flag}": only_many}
-    if source_flag == "--record":
-        yield {"with --record, of which there is no picture": ("chart",)}
-    if source_flag != "--table":
-        yield {f"with {source_flag}": options_of(ReleaseOptions)}
-    yield adversary.idle
-    if not adversary.merges:
-        yield {"without --resolve or --link": options_of(CostOptions)}
-
-
 @app.command()
-@takes_groups
 def resolve(
-    context: typer.Context,
-    database: DatabaseOption,
-    adversary: AdversaryOptions,
-    equivalence: EquivalenceOption = None,
-    out: Annotated[
-        Text, Option(metavar="FILE", help="Write the merged records here: .json, .jsonl or .csv.")
-    ] = None,
-    json_: JsonOption = False,
+    database: str, adversary: AdversaryOptions, equivalence: Text, out: Text, json_: bool
 ) -> None:
     """Merge the records that are about one person, and say why.
 
@@ -190,7 +131,6 @@ def resolve(
     """  # noqa: E501
     from divulge.output import dossier as views
 
-    refuse_idle(context, adversary.idle if adversary.merges else {})
     records = dv.dossier.read_database(database)
     adversary.warn_about_labels(records)
     merged, graph, how = adversary.merge(records, read_equivalence(equivalence))
@@ -216,29 +156,13 @@ def resolve(
 
 
 @app.command()
-@takes_groups
 def dip(
-    context: typer.Context,
-    database: DatabaseOption,
-    query: Annotated[
-        str,
-        Option(
-            metavar="FILE",
-            help="What the adversary starts from: a record.",
-            rich_help_panel="Records",
-        ),
-    ],
+    database: str,
+    query: str,
     measure: MeasureOptions,
     adversary: AdversaryOptions,
-    reference: Annotated[
-        Text,
-        Option(
-            metavar="FILE",
-            help="The truth about the person, to measure the result.",
-            rich_help_panel="Records",
-        ),
-    ] = None,
-    json_: JsonOption = False,
+    reference: Text,
+    json_: bool,
 ) -> None:
     """Find out what the records tell about one query record.
 
@@ -246,10 +170,6 @@ def dip(
     Example:
       divulge dossier dip --database shops.json --query q.json --resolve N --reference p.json
     """
-    measures = [name for name in options_of(MeasureOptions) if name != "equivalence"]
-    refuse_idle(
-        context, {**adversary.idle, **({} if reference else {"without --reference": measures})}
-    )
     records = dv.dossier.read_database(database)
     start = dv.dossier.read_record(query)
     options = measure.read()
@@ -264,24 +184,14 @@ def dip(
 
 
 @app.command()
-@takes_groups
 def release(
-    context: typer.Context,
-    database: DatabaseOption,
-    reference: ReferenceOption,
-    alternatives: Annotated[
-        list[str],
-        Option(
-            "--release",
-            metavar="[NAME=]FILE",
-            help="A record that could be released; repeatable.",
-            rich_help_panel="Records",
-        ),
-    ],
+    database: str,
+    reference: str,
+    alternatives: list[str],
     measure: MeasureOptions,
     adversary: AdversaryOptions,
-    chart: ChartOption = None,
-    json_: JsonOption = False,
+    chart: Texts,
+    json_: bool,
 ) -> None:
     """Compare what releasing one record or another would add to the leakage.
 
@@ -289,7 +199,6 @@ def release(
     Example:
       divulge dossier release --database shops.json --reference p.json --resolve N+C,N+P --release card1=u.json --release card2=v.json
     """  # noqa: E501
-    refuse_idle(context, adversary.idle)
     drawing = Pictures.of(chart, ("records",))
     records = dv.dossier.read_database(database)
     options = measure.read()
@@ -306,49 +215,18 @@ def release(
 
 
 @app.command()
-@takes_groups
 def disinform(
-    context: typer.Context,
-    database: DatabaseOption,
-    reference: ReferenceOption,
-    budget: Annotated[
-        float,
-        Option(
-            help="What disinformation may cost in all; an attribute costs 1.",
-            rich_help_panel="Search",
-        ),
-    ],
+    database: str,
+    reference: str,
+    budget: float,
     measure: MeasureOptions,
     adversary: AdversaryOptions,
-    candidates: Annotated[
-        Text,
-        Option(
-            metavar="FILE",
-            help="Records to choose from; without, linking and false records are invented.",
-            rich_help_panel="Search",
-        ),
-    ] = None,
-    cost: Annotated[
-        Texts,
-        Option(
-            metavar="ID=COST", help="What a candidate costs; repeatable.", rich_help_panel="Search"
-        ),
-    ] = None,
-    method: Annotated[
-        str,
-        Option(
-            help="With --candidates: exact, bounded (reports its gap) or greedy.",
-            rich_help_panel="Search",
-        ),
-    ] = "exact",
-    steps: Annotated[
-        int,
-        Option(
-            help="How many choices the method bounded may measure.", min=1, rich_help_panel="Search"
-        ),
-    ] = 1000,
-    chart: ChartOption = None,
-    json_: JsonOption = False,
+    candidates: Text,
+    cost: Texts,
+    method: str,
+    steps: int,
+    chart: Texts,
+    json_: bool,
 ) -> None:
     """Find the disinformation that lowers the leakage most for a budget.
 
@@ -357,11 +235,7 @@ def disinform(
       divulge dossier disinform --database shops.json --reference p.json --resolve N --budget 5
       divulge dossier disinform --database shops.json --reference p.json --resolve N --budget 6 --candidates decoys.json
     """  # noqa: E501
-    refuse_idle(context, adversary.idle if candidates or adversary.resolve else {})
-    refuse_idle(
-        context, {} if candidates else {"without --candidates": ("cost", "method", "steps")}
-    )
-    refuse_idle(context, {} if method == "bounded" else {"without --method bounded": ("steps",)})
+    reject_idle("without --method bounded", "steps", when=method != "bounded")
     drawing = Pictures.of(chart, ("disinformation",))
     records = dv.dossier.read_database(database)
     truth = dv.dossier.read_record(reference)
@@ -396,23 +270,8 @@ def disinform(
 
 
 @app.command()
-@takes_groups
 def enhance(
-    context: typer.Context,
-    database: DatabaseOption,
-    adversary: MatchOptions,
-    weights: Annotated[
-        Text, Option(metavar="FILE", help="How much each label matters.", rich_help_panel="Measure")
-    ] = None,
-    about: Annotated[
-        Text,
-        Option(
-            metavar="ID",
-            help="Only the composite record that contains this record.",
-            rich_help_panel="Records",
-        ),
-    ] = None,
-    json_: JsonOption = False,
+    database: str, adversary: MatchOptions, weights: Text, about: Text, json_: bool
 ) -> None:
     """Say which attribute to verify next to make a composite record more certain.
 
@@ -420,7 +279,6 @@ def enhance(
     Example:
       divulge dossier enhance --database facts.json --resolve N
     """
-    refuse_idle(context, adversary.idle)
     records = dv.dossier.read_database(database)
     adversary.warn_about_labels(records)
     if adversary.resolve:

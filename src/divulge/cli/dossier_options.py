@@ -7,9 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, TypeVar
-
-from typer import Option
+from typing import Any, TypeVar
 
 import divulge as dv
 from divulge.cli.options import Text, Texts
@@ -25,64 +23,18 @@ Finding = TypeVar(
     "dv.dossier.Disinformation",
 )
 _RECORDS = "Records"
-DatabaseOption = Annotated[
-    str,
-    Option(
-        metavar="FILE",
-        help="The records: .json, .jsonl or .csv (record,label,value,confidence).",
-        rich_help_panel=_RECORDS,
-    ),
-]
-ReferenceOption = Annotated[
-    str,
-    Option(metavar="FILE", help="The truth about the person: a record.", rich_help_panel=_RECORDS),
-]
-
-
-EquivalenceOption = Annotated[
-    Text,
-    Option(
-        metavar="FILE",
-        help='Values that mean the same: {"Zip": ["11*"], "Age": [">=50"]}.',
-        rich_help_panel="Measure",
-    ),
-]
 
 
 @dataclass(frozen=True)
 class MeasureOptions:
     """The measure of leakage."""
 
-    panel: ClassVar[str] = "Measure"
-    weights: Annotated[
-        Text, Option(metavar="FILE", help='How much each label matters, as {"N": 2}.')
-    ] = None
-    beta: Annotated[
-        float, Option(help="Above 1, completeness counts more; below 1, correctness.")
-    ] = 1.0
-    equivalence: EquivalenceOption = None
-    grade: Annotated[
-        Texts,
-        Option(
-            metavar="LABEL=DISTANCE",
-            help="Near misses count in part: with A=10, 31 for 30 earns 0.9; repeatable.",
-        ),
-    ] = None
-    statistics: Annotated[
-        Text,
-        Option(
-            metavar="FILE",
-            help='Rare values tell more: how often each occurs, as {"A": {"30": 75, "90": 25}}.',
-        ),
-    ] = None
-    joint: Annotated[
-        Texts,
-        Option(
-            metavar="J=A+P[:FILE]",
-            help="What A and P tell together counts once, under the label J (FILE: "
-            "label,value,joint); repeatable.",
-        ),
-    ] = None
+    weights: Text = None
+    beta: float = 1.0
+    equivalence: Text = None
+    grade: Texts = None
+    statistics: Text = None
+    joint: Texts = None
 
     def read(self) -> dv.dossier.Measure:
         """Return the measure, with its files read."""
@@ -124,29 +76,9 @@ def read_equivalence(file: str | None) -> dv.dossier.Equivalence | None:
 class MatchOptions:
     """The rule by which the adversary merges records."""
 
-    panel: ClassVar[str] = "Adversary"
-    resolve: Annotated[
-        Text,
-        Option(
-            "--resolve",
-            "--rule",
-            metavar="RULE",
-            help="Merge records that share these labels: N+C,N+P.",
-        ),
-    ] = None
-    er: Annotated[
-        str, Option(help="How to merge: swoosh (merged records match anew) or closure.")
-    ] = "swoosh"
-    trust: Annotated[
-        float, Option(help="Attributes with less confidence than this join nothing.")
-    ] = 0.0
-
-    @property
-    def idle(self) -> dict[str, Sequence[str]]:
-        """Options without effect, by the reason."""
-        if self.resolve:
-            return {}
-        return {"without --resolve": ("er", "trust")}
+    resolve: Text = None
+    er: str = "swoosh"
+    trust: float = 0.0
 
     def match_rule(self) -> dv.dossier.MatchRule:
         """Return the match rule.
@@ -181,24 +113,10 @@ class MatchOptions:
 class AdversaryOptions(MatchOptions):
     """The adversary's methods of inferring and merging."""
 
-    link: Annotated[
-        Text,
-        Option(
-            metavar="LABELS",
-            help="Merge by probability instead (Splink): N~1,P,C; ~1 allows one typing error.",
-        ),
-    ] = None
-    probability: Annotated[float, Option(help="With --link: how likely a match must be.")] = 0.9
-    prior: Annotated[
-        float | None, Option(help="With --link: chance that two records are about one person.")
-    ] = None
-    augment: Annotated[
-        Texts,
-        Option(
-            metavar="A=Z:FILE",
-            help="Infer label Z from label A by a CSV of two columns; repeatable.",
-        ),
-    ] = None
+    link: Text = None
+    probability: float = 0.9
+    prior: float | None = None
+    augment: Texts = None
 
     def with_files(self, result: Finding) -> Finding:
         """Return the result with the files of inferred values in its settings."""
@@ -210,14 +128,6 @@ class AdversaryOptions(MatchOptions):
     def merges(self) -> bool:
         """True if records are merged."""
         return bool(self.resolve or self.link)
-
-    @property
-    def idle(self) -> dict[str, Sequence[str]]:
-        """Options without effect, by the reason."""
-        return {
-            **super().idle,
-            **({} if self.link else {"without --link": ("probability", "prior")}),
-        }
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -302,11 +212,8 @@ class AdversaryOptions(MatchOptions):
 class CostOptions:
     """Cost of merging for the adversary (section 2.4 of the paper)."""
 
-    panel: ClassVar[str] = "Adversary"
-    cost_coefficient: Annotated[
-        float, Option(help="Merging |R| records costs this times |R| to the exponent.")
-    ] = 1.0
-    cost_exponent: Annotated[float, Option(help="2 compares all pairs.")] = 2.0
+    cost_coefficient: float = 1.0
+    cost_exponent: float = 2.0
 
     def read(self) -> dv.dossier.Cost:
         """Return the cost function."""
@@ -317,36 +224,19 @@ class CostOptions:
 class ReleaseOptions:
     """A published table, as an adversary reads it."""
 
-    panel: ClassVar[str] = "Table"
-    table: Annotated[
-        Text,
-        Option(
-            metavar="TABLE", help="A published table instead of records: any file divulge reads."
-        ),
-    ] = None
-    qi: Annotated[
-        Text,
-        Option(
-            metavar="COLUMNS",
-            help="With --table: rows that agree on these columns are merged: Zip,Age.",
-        ),
-    ] = None
-    background: Annotated[
-        Texts,
-        Option(metavar="TABLE", help="With --table: what the adversary knows besides; repeatable."),
-    ] = None
-    generalized_confidence: Annotated[
-        float, Option(help="With --table: how far a generalized value counts as the true one.")
-    ] = 1.0
+    table: Text = None
+    quasi_identifiers: Text = None
+    background: Texts = None
+    generalized_confidence: float = 1.0
 
     def measure(self, reference: str, options: dv.dossier.Measure) -> dv.dossier.PeopleLeakage:
         """Measure the leakage of each person of the reference file."""
-        if not self.qi:
+        if not self.quasi_identifiers:
             raise BadInput(
                 "--table needs --qi",
                 hint="name the columns by which rows are about the same people",
             )
-        columns = [name.strip() for name in self.qi.split(",")]
+        columns = [name.strip() for name in self.quasi_identifiers.split(",")]
         people = dv.dossier.read_database(reference)
         return dv.dossier.table_leakage(
             self.table,

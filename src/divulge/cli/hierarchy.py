@@ -5,10 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
-
-import typer
-from typer import Argument, Option
+from typing import Any, Literal
 
 import divulge as dv
 from divulge.cli import options, program
@@ -29,67 +26,24 @@ def hierarchy() -> None:
     """
 
 
-ToOption = Annotated[
-    Literal["arx", "anjana"],
-    Option("--to", help="The kind of file to write: arx (;) or anjana (,)."),
-]
-ForceOption = Annotated[bool, Option("--force", help="Overwrite what is there.")]
-MostOption = Annotated[int, Option(help="How many values to show.", min=1)]
-
-
 @dataclass(frozen=True)
 class RuleOptions:
     """The rule of the levels; without one, it is chosen from the data."""
 
-    panel: ClassVar[str] = "Search"
-    intervals: Annotated[
-        options.Text, Option(metavar="5,10,20", help="Ranges of numbers: the width on each level.")
-    ] = None
-    start: Annotated[
-        options.Text, Option(help="Where the ranges are counted from; 0 if not given.")
-    ] = None
-    bottom: Annotated[options.Text, Option(help="Numbers below it are written <BOTTOM.")] = None
-    top: Annotated[options.Text, Option(help="Numbers from it on are written >=TOP.")] = None
-    cuts: Annotated[
-        options.Texts,
-        Option(
-            metavar="18,30,65",
-            help="Cut points of a level; repeat for coarser levels, with fewer points.",
-        ),
-    ] = None
-    prefix: Annotated[
-        bool, Option("--prefix", help="Hide one character more on each level: 4767*, 476**, ...")
-    ] = False
-    dates: Annotated[
-        options.Text,
-        Option(metavar="month,year,decade", help="Periods: day, month, quarter, year, decade."),
-    ] = None
-    format: Annotated[
-        options.Text,
-        Option(metavar="%d.%m.%Y", help="How the dates are written; ISO if not given."),
-    ] = None
-    order: Annotated[
-        options.Text,
-        Option(metavar="LOW,..,HIGH", help="The values of a scale, to be grouped with neighbours."),
-    ] = None
-    groups: Annotated[
-        options.Text,
-        Option(metavar="2,4", help="With --order: how many neighbours are joined on each level."),
-    ] = None
-    taxonomy: Annotated[
-        options.Text,
-        Option(metavar="FILE", help="Groups as indented text (.txt), or a hierarchy (.csv)."),
-    ] = None
-    rule: Annotated[
-        options.Text,
-        Option(
-            metavar="TOML", help="Any rule, as in a policy file: '{intervals = [5], top = 90}'."
-        ),
-    ] = None
-    other: Annotated[
-        options.Text, Option(metavar="LABEL", help="The label of values that do not fit the rule.")
-    ] = None
-    no_suppress: Annotated[bool, Option("--no-suppress", help="Leave out the top level *.")] = False
+    intervals: options.Text = None
+    start: options.Text = None
+    bottom: options.Text = None
+    top: options.Text = None
+    cuts: options.Texts = None
+    prefix: bool = False
+    dates: options.Text = None
+    format: options.Text = None
+    order: options.Text = None
+    groups: options.Text = None
+    taxonomy: options.Text = None
+    rule: options.Text = None
+    other: options.Text = None
+    no_suppress: bool = False
 
     def spec(self) -> dict[str, Any] | None:
         """Return the options as keys of a rule; None if no rule was given."""
@@ -125,35 +79,16 @@ class RuleOptions:
         return keys or None
 
 
-def _idle(*, out: Path | None, json_: bool) -> dict[str, tuple[str, ...]]:
-    """Return the options without effect in this combination, by the reason."""
-    return {
-        **({} if out else {"without --out": ("to", "force")}),
-        **({"with --json": ("most",)} if json_ else {}),
-    }
-
-
 @app.command()
-@options.takes_groups
 def build(
-    context: typer.Context,
     table: TableOptions,
-    column: Annotated[
-        list[str],
-        options.columns("The column; a name, a glob, or several with commas; repeatable."),
-    ],
+    column: list[str],
     rules: RuleOptions,
-    out: Annotated[
-        Path | None,
-        Option(
-            help="Where to write: a .csv file for one column, or a folder. Nothing is written "
-            "without it."
-        ),
-    ] = None,
-    to: ToOption = "arx",
-    force: ForceOption = False,
-    most: MostOption = 10,
-    json_: options.JsonOption = False,
+    out: Path | None,
+    to: Literal["arx", "anjana"],
+    force: bool,
+    most: int,
+    json_: bool,
 ) -> None:
     """Build the hierarchy of a column by a rule, or by default from its values.
 
@@ -166,7 +101,6 @@ def build(
     from divulge.api import hierarchies as work
     from divulge.sources import split_names
 
-    program.refuse_idle(context, _idle(out=out, json_=json_))
     opened = table.read()
     columns = split_names(opened, column)
     spec = rules.spec()
@@ -185,56 +119,23 @@ def _points(text: str | None) -> list[str] | None:
 
 
 @app.command()
-@options.takes_promises
-@options.takes_groups
 def cut(
-    context: typer.Context,
     table: TableOptions,
-    column: Annotated[
-        str,
-        options.column(
-            "The column of numbers or dates, or of text with --order COLUMN=LOW,..,HIGH."
-        ),
-    ],
-    about: Annotated[
-        str, options.column("The sensitive column that the ranges are to tell about.")
-    ],
+    column: str,
+    about: str,
     adversary: options.BeliefOptions,
     policy: PolicyOptions,
-    ranges: Annotated[
-        int | None,
-        Option(help="The most ranges; any number if not given.", min=1, rich_help_panel="Search"),
-    ] = None,
-    keep: Annotated[
-        options.Text,
-        Option(
-            metavar="POINTS",
-            help="Cut points to keep, as 30,60: those of a coarser level.",
-            rich_help_panel="Search",
-        ),
-    ] = None,
-    among: Annotated[
-        options.Text,
-        Option(
-            metavar="POINTS",
-            help="Cut only at these points: those of a finer level.",
-            rich_help_panel="Search",
-        ),
-    ] = None,
-    beside: Annotated[
-        options.Text, options.columns("Quasi-identifiers published as they are beside the ranges.")
-    ] = None,
-    against: Annotated[
-        options.Text, options.columns("Also tell the share lost of what these tell together.")
-    ] = None,
-    out: Annotated[
-        Path | None, Option(help="Where to write the hierarchy: a .csv file, or a folder.")
-    ] = None,
-    to: ToOption = "arx",
-    force: ForceOption = False,
-    most: MostOption = 10,
-    json_: options.JsonOption = False,
-    promises: tuple[Promise, ...] = (),
+    ranges: int | None,
+    keep: options.Text,
+    among: options.Text,
+    beside: options.Text,
+    against: options.Text,
+    out: Path | None,
+    to: Literal["arx", "anjana"],
+    force: bool,
+    most: int,
+    json_: bool,
+    promises: tuple[Promise, ...],
 ) -> None:
     """Cut a column into the ranges that keep the promises and tell the most about another (the true optimum).
 
@@ -245,7 +146,6 @@ def cut(
     from divulge.api import hierarchies as work
     from divulge.sources import split_names
 
-    program.refuse_idle(context, _idle(out=out, json_=json_))
     in_force = policy.in_force(promises)
     in_force.announce(json_=json_)
     opened = table.read()
@@ -274,18 +174,8 @@ def cut(
 
 
 @app.command()
-@options.takes_groups
 def check(
-    table: TableOptions,
-    hierarchies: Annotated[
-        Path | None,
-        Option(metavar="DIR", help="Folder of <column>.csv or *_hierarchy_<column>.csv."),
-    ] = None,
-    hierarchy: Annotated[
-        options.Texts,
-        Option(metavar="COLUMN=FILE", help="The hierarchy of one column; repeatable."),
-    ] = None,
-    json_: options.JsonOption = False,
+    table: TableOptions, hierarchies: Path | None, hierarchy: options.Texts, json_: bool
 ) -> None:
     """Tell whether every value of a table has its place in its hierarchy: exit code 2, and all that are missing, if not.
 
@@ -307,17 +197,12 @@ def check(
 
 @app.command()
 def convert(
-    context: typer.Context,
-    source: Annotated[
-        Path, Argument(help="A hierarchy file, a folder of them, or an ARX project (.deid).")
-    ],
-    target: Annotated[
-        Path, Argument(help="The file to write; the folder, if a folder or a project is read.")
-    ],
-    to: ToOption = "arx",
-    encoding: Annotated[str, Option(help="The encoding of an ARX project's files.")] = "utf-8",
-    force: ForceOption = False,
-    json_: options.JsonOption = False,
+    source: Path,
+    target: Path,
+    to: Literal["arx", "anjana"],
+    encoding: str,
+    force: bool,
+    json_: bool,
 ) -> None:
     """Rewrite hierarchies for another tool, or unpack an ARX project into data, hierarchies and roles.
 
@@ -330,9 +215,7 @@ def convert(
     from divulge.output import formatting
 
     project = source.suffix.lower() == ".deid"
-    program.refuse_idle(
-        context, {} if project else {f"where {source} is no ARX project": ("encoding",)}
-    )
+    program.reject_idle(f"where {source} is no ARX project", "encoding", when=not project)
     written = work.convert(source, target, to=to, force=force, encoding=encoding)
     if json_:
         options.emit_json({"written": [str(path) for path in written]})
@@ -341,14 +224,7 @@ def convert(
 
 
 @app.command(name="show")
-def show_levels(
-    context: typer.Context,
-    source: Annotated[
-        Path, Argument(help="A hierarchy file, a folder of them, or an ARX project (.deid).")
-    ],
-    most: MostOption = 10,
-    json_: options.JsonOption = False,
-) -> None:
+def show_levels(source: Path, most: int, json_: bool) -> None:
     """Show the levels of a hierarchy: how many labels each has, and what becomes of the values.
 
     \b
@@ -358,7 +234,6 @@ def show_levels(
     from divulge.api import hierarchies as work
     from divulge.output import columns
 
-    program.refuse_idle(context, {"with --json": ("most",)} if json_ else {})
     levels_by_column = work.load_any(source)
     if json_:
         options.emit_json(

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
-
-from typer import Option
+from typing import Any
 
 import divulge as dv
 from divulge import metrics, results
@@ -27,15 +25,7 @@ app = options.new_app()
 
 
 @app.command()
-@options.takes_groups
-def init(
-    table: TableOptions,
-    out: Annotated[Path, Option(metavar="FILE", help="Where to write the policy.")] = Path(
-        POLICY_FILE
-    ),
-    force: Annotated[bool, Option("--force", help="Replace the file that is there.")] = False,
-    json_: options.JsonOption = False,
-) -> None:
+def init(table: TableOptions, out: Path, force: bool, json_: bool) -> None:
     """Write a first policy for a table, with a role for every column and the reason beside it; read it before you rely on it.
 
     \b

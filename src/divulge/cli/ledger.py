@@ -7,38 +7,25 @@ import io
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
-from typer import Argument, Option
+from typing import Any
 
 import divulge as dv
 from divulge import results
 from divulge.cli import options
-from divulge.cli.inputs import DatasetOption, ExpiresOption, RecipientOption, open_ledger
-from divulge.cli.options import JsonOption, Text, Texts, new_app, takes_groups, tell
-from divulge.cli.program import refuse_idle
+from divulge.cli.inputs import open_ledger
+from divulge.cli.options import Text, Texts, new_app, tell
 from divulge.errors import BadInput
 from divulge.text import count_with_noun
 
 app = new_app()
-LedgerArgument = Annotated[Path, Argument(metavar="LEDGER", help="The folder of a ledger.")]
-NumberArgument = Annotated[
-    int, Argument(metavar="NUMBER", help="The number of a release, as list shows it.")
-]
 
 
 @dataclass(frozen=True)
 class HoldingOptions:
     """Recipients and data set of the releases."""
 
-    recipient: Annotated[
-        Texts,
-        Option(
-            metavar="NAMES", help="Only what these hold, with what everybody was given. Repeatable."
-        ),
-    ] = None
-    dataset: Annotated[Text, Option(metavar="NAME", help="Only releases of this dataset.")] = None
+    recipient: Texts = None
+    dataset: Text = None
 
     def of(self, ledger: Path) -> Any:
         """Return the selected releases of a ledger."""
@@ -58,8 +45,7 @@ def ledger() -> None:
 
 
 @app.command("list")
-@takes_groups
-def list_(ledger: LedgerArgument, holding: HoldingOptions, json_: JsonOption = False) -> None:
+def list_(ledger: Path, holding: HoldingOptions, json_: bool) -> None:
     """List what is out, or what some recipients hold together.
 
     \b
@@ -71,7 +57,7 @@ def list_(ledger: LedgerArgument, holding: HoldingOptions, json_: JsonOption = F
 
 
 @app.command()
-def show(ledger: LedgerArgument, number: NumberArgument, json_: JsonOption = False) -> None:
+def show(ledger: Path, number: int, json_: bool) -> None:
     """Show one release: its state, its place, its columns and what it promises.
 
     \b
@@ -83,16 +69,7 @@ def show(ledger: LedgerArgument, number: NumberArgument, json_: JsonOption = Fal
 
 @app.command()
 def add(
-    ledger: Annotated[
-        Path, Argument(metavar="LEDGER", help="The folder of a ledger; made if it is not there.")
-    ],
-    release: Annotated[
-        Path, Argument(metavar="RELEASE", help="The folder of a release, with its mappings.")
-    ],
-    recipient: RecipientOption = None,
-    dataset: DatasetOption = None,
-    expires: ExpiresOption = None,
-    json_: JsonOption = False,
+    ledger: Path, release: Path, recipient: Text, dataset: Text, expires: Text, json_: bool
 ) -> None:
     """Enter a release that is out already, so that later ones are judged against it; it is not judged itself.
 
@@ -108,7 +85,7 @@ def add(
 
 
 @app.command()
-def retract(ledger: LedgerArgument, number: NumberArgument, json_: JsonOption = False) -> None:
+def retract(ledger: Path, number: int, json_: bool) -> None:
     """Note that a release was called back; what is out stays known, so later releases are judged against it as before.
 
     \b
@@ -119,14 +96,7 @@ def retract(ledger: LedgerArgument, number: NumberArgument, json_: JsonOption = 
 
 
 @app.command()
-def forget(
-    context: typer.Context,
-    ledger: LedgerArgument,
-    number: NumberArgument,
-    force: Annotated[bool, Option("--force", help="Forget it although it is out.")] = False,
-    dry_run: Annotated[bool, Option("--dry-run", help="Only say what would be forgotten.")] = False,
-    json_: JsonOption = False,
-) -> None:
+def forget(ledger: Path, number: int, force: bool, dry_run: bool, json_: bool) -> None:
     """Take a release out of the ledger, with the copy of its private part: nothing is judged against it any more.
 
     \b
@@ -134,7 +104,6 @@ def forget(
       divulge ledger forget ledger/ 3 --dry-run
       divulge ledger forget ledger/ 3 --force
     """  # noqa: E501
-    refuse_idle(context, {"with --dry-run": ("force",)} if dry_run else {})
     value = open_ledger(ledger)
     if dry_run:
         entry = value.entry(number)
@@ -144,15 +113,7 @@ def forget(
 
 
 @app.command()
-@takes_groups
-def export(
-    ledger: LedgerArgument,
-    out: Annotated[
-        Path, Option(metavar="FILE", help="The file to write: .csv, .json or .parquet.")
-    ],
-    holding: HoldingOptions,
-    json_: JsonOption = False,
-) -> None:
+def export(ledger: Path, out: Path, holding: HoldingOptions, json_: bool) -> None:
     """Write what is out, when and to whom, to a file: a row for each release, and nothing of its private part.
 
     \b

@@ -6,25 +6,14 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
-
-import typer
-from typer import Option
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
 
 import divulge as dv
 from divulge.cli import options, program
-from divulge.cli.inputs import (
-    PrivateDirOption,
-    ReleasedOfOption,
-    ReleasedOption,
-    SuppressionOptions,
-    TableOptions,
-    WithPrivateOption,
-    prior_release_arguments,
-    table_or_release,
-)
-from divulge.cli.options import ChartOption, Makers, Pictures
+from divulge.cli.inputs import TableOptions, table_or_release
+from divulge.cli.options import Makers, Pictures
 from divulge.errors import BadInput
 
 app = options.new_app()
@@ -34,32 +23,11 @@ app = options.new_app()
 class FurtherOptions:
     """Further analyses of the classes, in addition to the metrics."""
 
-    itpr_bands: Annotated[
-        options.Text,
-        Option(
-            metavar="LOW,HIGH",
-            help="How many people are at low, moderate and high risk by ITPR; the paper gives no "
-            "bounds.",
-        ),
-    ] = None
-    repair: Annotated[
-        Literal["records", "cells"] | None,
-        Option(
-            help="Which records to leave out, or of which a value to repair, so that ITPR falls "
-            "most; greedy."
-        ),
-    ] = None
-    repair_limit: Annotated[
-        float, Option(help="The largest share of people that --repair may touch.")
-    ] = 0.05
+    itpr_bands: options.Text = None
+    repair: Literal["records", "cells"] | None = None
+    repair_limit: float = 0.05
 
-    independence: Annotated[
-        bool,
-        Option(
-            "--independence",
-            help="Which metrics order these classes alike, and which add something.",
-        ),
-    ] = False
+    independence: bool = False
 
     def answered(self, measurement: dv.Measurement) -> dict[str, Any]:
         """Return the result of each analysis, by its name in the JSON output."""
@@ -89,67 +57,24 @@ def _bounds(text: str) -> tuple[float, float]:
 
 
 @app.command()
-@options.takes_groups
 def measure(
-    context: typer.Context,
     table: TableOptions,
     roles: options.RoleOptions,
     adversary: options.BeliefOptions,
-    suppression: SuppressionOptions,
     further: FurtherOptions,
-    released: ReleasedOption = None,
-    released_of: ReleasedOfOption = None,
-    about: Annotated[
-        options.Text, options.column("Any column, measured as if it were sensitive, with --given.")
-    ] = None,
-    given: Annotated[
-        options.Texts, options.columns("The columns the adversary knows, with --about.")
-    ] = None,
-    t: Annotated[
-        float | None,
-        Option(
-            "--t",
-            help="Hold t (in bits, as I1) against the average and against every class.",
-            rich_help_panel="Promises",
-        ),
-    ] = None,
-    l_value: Annotated[
-        float | None,
-        Option(
-            "--l",
-            help="Hold an entropy l against the average and against every class.",
-            rich_help_panel="Promises",
-        ),
-    ] = None,
-    classes: Annotated[
-        bool,
-        Option(
-            "--classes",
-            help="With --json: also one entry per class. Else: one row per class as CSV.",
-        ),
-    ] = False,
-    worst: Annotated[int, Option(help="How many of the worst classes to tell.", min=0)] = 10,
-    by: Annotated[
-        options.Text,
-        Option(
-            metavar="METRIC",
-            help="The metric that says which classes are worst.",
-            autocompletion=program.one_of(program.metric_names),
-        ),
-    ] = None,
-    class_: Annotated[
-        options.Texts,
-        Option(
-            "--class",
-            metavar="COLUMN=VALUE",
-            help="Instead: one class in full, by its value in each quasi-identifier. Repeatable.",
-        ),
-    ] = None,
-    joint: options.JointOption = False,
-    with_private: WithPrivateOption = False,
-    private_dir: PrivateDirOption = None,
-    chart: ChartOption = None,
-    json_: options.JsonOption = False,
+    about: options.Text,
+    given: options.Texts,
+    t: float | None,
+    l_value: float | None,
+    classes: bool,
+    worst: int,
+    by: options.Text,
+    class_: options.Texts,
+    joint: bool,
+    with_private: bool,
+    private_dir: Path | None,
+    chart: options.Texts,
+    json_: bool,
 ) -> None:
     """Measure every metric of a table, or of a release by its folder, and name the classes that are worst.
 
@@ -162,15 +87,10 @@ def measure(
     from divulge import metrics
 
     is_csv_output = classes and not json_
-    in_words = ("worst", "by", "t", "l_value", *program.options_of(FurtherOptions))
-    program.refuse_idle(
-        context, {"with --classes and without --json": in_words} if is_csv_output else {}
-    )
-    program.refuse_idle(context, {"with --worst 0": ("by",)} if not worst else {})
-    program.refuse_idle(context, {"with --class": ("classes", *in_words)} if class_ else {})
-    program.refuse_idle(
-        context, {"without --repair": ("repair_limit",)} if further.repair is None else {}
-    )
+    if is_csv_output:
+        in_words = ("worst", "by", "t", "l_value", *program.field_names(FurtherOptions))
+        program.reject_idle("with --classes and without --json", *in_words)
+    program.reject_idle("with --worst 0", "by", when=not worst)
     drawing = Pictures.of(
         chart, _kinds(is_single=bool(class_), bounded=t is not None or l_value is not None)
     )
@@ -184,10 +104,7 @@ def measure(
         target,
         **_roles(roles, opened, about, given),
         joint=joint,
-        adversary=replace(
-            suppression.added_to(adversary.resolve(opened.names)),
-            **prior_release_arguments(released, released_of),
-        ),
+        adversary=adversary.resolve(opened.names),
     )
     if class_:
         keys = measurement.contingency.keys
@@ -283,7 +200,7 @@ def _roles(
     resolved = roles.resolve(opened)
     if about is None and not known_columns:
         return resolved
-    if about is None or not known_columns or roles.qi or roles.sensitive:
+    if about is None or not known_columns or {"quasi_identifiers", "sensitive"} & set(roles.values):
         raise BadInput("--about and --given go together and take the place of --sensitive and --qi")
     from divulge.sources import split_names
 

@@ -4,12 +4,10 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
-
-from typer import Option
+from typing import TYPE_CHECKING, Any
 
 import divulge as dv
-from divulge.cli.options import JsonOption, emit_json, new_app, show
+from divulge.cli.options import emit_json, new_app, show
 from divulge.errors import BadInput
 from divulge.output import formatting
 
@@ -27,10 +25,7 @@ app = new_app()
 
 
 @app.command()
-def metrics(
-    markdown: Annotated[bool, Option("--markdown", help="Print the reference page.")] = False,
-    json_: JsonOption = False,
-) -> None:
+def metrics(markdown: bool, json_: bool) -> None:
     """List every metric with its definition, and how it is promised.
 
     \b

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that several commands share, in groups that a command takes as one argument.
+"""Commands whose parameters are options, and the groups of options that several commands share.
 
-`@takes_groups` lets a command declare a parameter whose type is one of these dataclasses; on the
-command line its fields appear as options of the command.
+A command names its parameters; their flags, help and sections are rows of `divulge.options`.
 """
 
 from __future__ import annotations
 
-import copy
 import functools
 import inspect
 import json
@@ -16,15 +14,25 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar, cast
 
 import typer
-from typer import Option
 from typer.core import TyperCommand, TyperGroup
 
 import divulge as dv
+from divulge import results
 from divulge.cli import program, progress, redaction
 from divulge.errors import BadInput, nearest
+from divulge.options import (
+    FALLBACK_ROLES,
+    PANELS,
+    ROLES,
+    SINGLE_ROLES,
+    Option,
+    flag_of,
+    option_of,
+    options_of,
+)
 from divulge.results import Result, plain
 
 if TYPE_CHECKING:
@@ -129,13 +137,6 @@ def show(*parts: RenderableType) -> None:
         sys.stdout.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
 
 
-PANELS = ("Records", "Table", "Roles", "Measure", "Adversary", "Promises", "Search", "Output")
-"""Sections of a command's help, in this order.
-
-An option without one (rich_help_panel) is in the last.
-"""
-
-
 class _Command(program.Converting, TyperCommand):
     """A command whose help lists its options by section, as plain text for pipes and web pages."""
 
@@ -171,10 +172,17 @@ class App(typer.Typer):
         )
 
     def command(self, name: str | None = None, **settings: Any) -> Callable[[Function], Function]:
-        """Register a function as the command."""
-        return super().command(
-            name, **{"cls": _Command, "context_settings": self.info.context_settings, **settings}
-        )
+        """Register a function as the command, with the options of its rows."""
+        settings = {"cls": _Command, "context_settings": self.info.context_settings, **settings}
+        register = super().command(name, **settings)
+
+        def add(function: Function) -> Function:
+            module = function.__module__.rpartition(".")[2]
+            own_name = name or function.__name__
+            verb = module if own_name == module else f"{module} {own_name}"
+            return cast("Function", register(with_options(function, verb)))
+
+        return add
 
 
 def new_app() -> App:
@@ -183,144 +191,58 @@ def new_app() -> App:
 
 
 # --- options --------------------------------------------------------------------------------------
-def columns(help_text: str, *, metavar: str = "COLUMNS", panel: str | None = "Roles") -> Any:
-    """Return an option that takes columns of the table, with completion."""
-    return Option(
-        metavar=metavar, help=help_text, rich_help_panel=panel, autocompletion=program.columns
-    )
+class Arguments:
+    """Options of a command that none of its other parameters takes, by their names."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self.values = {name: value for name, value in values.items() if value is not None}
+
+    @classmethod
+    def takes(cls, option: Option) -> bool:  # noqa: ARG003 - subclasses choose among the options
+        """Return whether an option belongs to this group."""
+        return True
+
+    def chosen(self, verb: str) -> dict[str, Any]:
+        """Return the options that were given, as arguments of the library's function."""
+        rows = {name: option_of(name, verb) for name in self.values}
+        return {
+            row.library_name: self.values[name]
+            for name, row in rows.items()
+            if self.values[name] != row.unset
+        }
 
 
-column = functools.partial(columns, metavar="COLUMN")
-
-
-@dataclass(frozen=True)
-class RoleOptions:
+class RoleOptions(Arguments):
     """Roles of the columns."""
 
-    panel: ClassVar[str] = "Roles"
-    qi: Annotated[
-        Texts, columns("Quasi-identifier, which she may know: a name, a glob, several with commas.")
-    ] = None
-    sensitive: Annotated[Texts, columns("Sensitive column: what must not be learnt. As --qi.")] = (
-        None
-    )
-    identifier: Annotated[
-        Texts, columns("Column that names a person directly; never a quasi-identifier. As --qi.")
-    ] = None
-    person: Annotated[
-        Text, column("Column that tells people apart where one may own several rows.")
-    ] = None
-    weight: Annotated[
-        Text, column("Survey weight: how many people of the population a row stands for.")
-    ] = None
+    @classmethod
+    def takes(cls, option: Option) -> bool:
+        """Return whether an option is a role."""
+        return option.name in ROLES
 
     def resolve(self, table: Table) -> dict[str, Any]:
         """Return the roles as keyword arguments of the library's functions."""
         from divulge.sources import split_names
 
         return {
-            "quasi_identifiers": split_names(table, self.qi or []),
-            "sensitive": split_names(table, self.sensitive or []),
-            "identifier": split_names(table, self.identifier or []),
-            "weight": self.weight,
-            "person": self.person,
+            role: value
+            if role in SINGLE_ROLES
+            else split_names(table, value, spread=role not in FALLBACK_ROLES)
+            for role, value in self.values.items()
         }
 
 
-LeaveOutOption = Annotated[
-    Texts, columns("Column not published that names nobody. As --qi; '*' is all the rest.")
-]
-PlainOption = Annotated[
-    Texts, columns("Column that may be published as it is, whatever it looks like. As --qi.")
-]
+class BeliefOptions(Arguments):
+    """The adversary: prior, background knowledge, population, prior releases."""
 
+    @classmethod
+    def takes(cls, option: Option) -> bool:
+        """Return whether an option is a setting of the adversary."""
+        return option.policy_key.startswith("adversary.")
 
-@dataclass(frozen=True)
-class GuardOptions:
-    """Columns that may be published in addition to those that requirements are about."""
-
-    panel: ClassVar[str] = "Roles"
-    leave_out: LeaveOutOption = None
-    plain: PlainOption = None
-    unique_share: Annotated[
-        float | None,
-        Option(
-            metavar="SHARE",
-            help="Share of people unique without sensitive columns.",
-            min=0,
-            max=1,
-            rich_help_panel="Promises",
-        ),
-    ] = None
-
-    def resolve(self, table: Table) -> dict[str, Any]:
-        """Return the roles as keyword arguments of the library's functions."""
-        from divulge.sources import split_names
-
-        names_by_role = {"leave_out": self.leave_out or [], "plain": self.plain or []}
-        return {
-            role: split_names(table, names, spread=False) for role, names in names_by_role.items()
-        }
-
-
-@dataclass(frozen=True)
-class BeliefOptions:
-    """Background knowledge of the adversary."""
-
-    panel: ClassVar[str] = "Adversary"
-    original: Annotated[
-        Text, Option(metavar="TABLE", help="Of a published table; its marginal is the prior.")
-    ] = None
-    prior: Annotated[
-        Texts,
-        Option(
-            metavar="[COLUMN=]FILE",
-            help="CSV with a prior: column, probability or joint, conditions.",
-        ),
-    ] = None
-    rule_out: Annotated[
-        Texts, Option(metavar="COLUMN=VALUE", help="A value the adversary knows to be impossible.")
-    ] = None
-    rule_in: Annotated[
-        Texts, Option(metavar="COLUMN=VALUE", help="The only values the adversary holds possible.")
-    ] = None
-    distance: Annotated[
-        Texts,
-        Option(
-            metavar="COLUMN=KIND",
-            help="Ground distance of t-closeness: equal, ordered or hierarchical.",
-        ),
-    ] = None
-    hierarchy: Annotated[
-        Texts,
-        Option(metavar="COLUMN=FILE", help="Taxonomy of a sensitive column (ARX or anjana CSV)."),
-    ] = None
-    order: Annotated[
-        Texts, Option(metavar="COLUMN=LOW,..,HIGH", help="The order of a text column's values.")
-    ] = None
-    tries: Annotated[
-        Texts, Option(metavar="COLUMN=N", help="Guesses at a value, for vulnerability; else one.")
-    ] = None
-    within: Annotated[
-        Texts, Option(metavar="COLUMN=N", help="How near one must be; of dates, days. Else exact.")
-    ] = None
-    recursive_l: Annotated[
-        int | None, Option(help="The l of recursive (c,l)-diversity; else the table's own.")
-    ] = None
-    population: Annotated[
-        Text, Option(metavar="TABLE", help="The population, for journalist risk and k-map.")
-    ] = None
-    population_count: Annotated[
-        Text, Option(metavar="COLUMN", help="Its column of how many people a row is.")
-    ] = None
-    nulls: Annotated[
-        Text,
-        Option(
-            metavar="HOW",
-            help="A null is a value (category), left out (drop), or a wildcard.",
-            autocompletion=program.one_of(lambda: ["category", "drop", "wildcard"]),
-        ),
-    ] = None
+    def only(self, *names: str) -> BeliefOptions:
+        """Return these options without the others."""
+        return BeliefOptions({name: self.values.get(name) for name in names})
 
     def resolve(
         self,
@@ -336,56 +258,77 @@ class BeliefOptions:
         """
         from divulge.adversary import Adversary
 
-        settings: dict[str, Any] = {
-            "original": self.original,
-            "prior": _priors(self.prior or [], columns),
-            "rule_out": _values(self.rule_out or [], columns),
-            "rule_in": _values(self.rule_in or [], columns),
-            "distances": pairs(self.distance or [], "--distance", columns),
-            "taxonomies": {
-                name: file
-                for name, file in self.hierarchies(columns).items()
-                if name not in levels_of
-            },
-            "orders": {
-                name: order for name, order in self.orders(columns).items() if name != order_of
-            },
-            "population": self.population,
-            "population_count": self.population_count,
-            "nulls": self.nulls,
-            "recursive_l": self.recursive_l,
-            "tries": pairs(self.tries or [], "--tries", columns),
-            "within": pairs(self.within or [], "--within", columns),
-        }
+        settings = {name: self._setting(name, columns) for name in self.values if name != "as_"}
+        for name in levels_of:
+            settings.get("taxonomies", {}).pop(name, None)
+        settings.get("orders", {}).pop(order_of, None)
+        settings |= self._suppressed()
         # An option that was not given leaves the setting to the policy file.
         return Adversary(
-            **{name: value for name, value in settings.items() if value not in (None, {}, [])}
+            **{name: value for name, value in settings.items() if value not in ({}, [])}
         )
 
     def orders(self, columns: Sequence[str] = ()) -> dict[str, list[str]]:
         """Return the values of each column from low to high."""
-        return {
-            name: order.split(",")
-            for name, order in pairs(self.order or [], "--order", columns).items()
-        }
+        return cast("dict[str, list[str]]", self._setting("orders", columns))
 
     def hierarchies(self, columns: Sequence[str] = ()) -> dict[str, str]:
         """Return the hierarchy file of each column.
 
         It is the adversary's taxonomy of a sensitive column, or the levels of another column.
         """
-        return pairs(self.hierarchy or [], "--hierarchy", columns)
+        return cast("dict[str, str]", self._setting("taxonomies", columns))
+
+    def _setting(self, name: str, columns: Sequence[str]) -> Any:
+        """Return the value of an option as a setting of the adversary."""
+        flag = flag_of(name)
+        texts = self.values.get(name, [])
+        match name:
+            case "prior":
+                return _prior(texts, columns)
+            case "rule_out" | "rule_in":
+                return _values(texts, columns)
+            case "orders":
+                by_column = pairs(texts, flag, columns)
+                return {column: order.split(",") for column, order in by_column.items()}
+            case "released_of":
+                return _originals(texts)
+            case "distances" | "taxonomies" | "tries" | "within":
+                return pairs(texts, flag, columns)
+        return texts
+
+    def _suppressed(self) -> dict[str, Any]:
+        """Return the texts in suppressed cells with their meaning."""
+        texts = self.values.get("suppressed", [])
+        meaning = self.values.get("as_")
+        if texts and meaning is None:
+            raise BadInput(
+                f"it is not said how {texts[0]!r} is meant", hint="add --as wildcard or --as value"
+            )
+        if meaning is not None and not texts:
+            raise BadInput(
+                f"--as {meaning} has no effect without --suppressed",
+                hint="name what stands in such cells",
+            )
+        return {"suppressed": dict.fromkeys(texts, meaning)}
 
 
-JointOption = Annotated[
-    bool,
-    Option(
-        "--joint",
-        help="Also measure all sensitive columns together as one.",
-        rich_help_panel="Roles",
-    ),
-]
-JsonOption = Annotated[bool, Option("--json", help="Print one JSON object and nothing else.")]
+def _prior(texts: list[str], columns: Sequence[str]) -> str | Mapping[str, str]:
+    if len(texts) == 1 and ("=" not in texts[0] or Path(texts[0]).exists()):
+        return texts[0]
+    return pairs(texts, flag_of("prior"), columns)
+
+
+def _originals(texts: list[str]) -> dict[str, str]:
+    """Parse repeated RELEASE=TABLE into the table of each release."""
+    originals = [text.rpartition("=")[::2] for text in texts]
+    flag = flag_of("released_of")
+    if wrong := [table for release, table in originals if not (release and table)]:
+        raise BadInput(
+            f"{flag} {wrong[0]} says no release and its table",
+            hint=f"For example {flag} release-2024=patients-2024.csv",
+        )
+    return dict(originals)
 
 
 def pairs(texts: list[str], option: str, columns: Sequence[str] = ()) -> dict[str, str]:
@@ -425,73 +368,125 @@ def _values(texts: list[str], columns: Sequence[str]) -> list[str] | dict[str, l
     return values_by_name
 
 
-def _priors(texts: list[str], columns: Sequence[str] = ()) -> str | Mapping[str, str] | None:
-    if len(texts) == 1 and ("=" not in texts[0] or Path(texts[0]).exists()):
-        return texts[0]
-    return pairs(texts, "--prior", columns) or None
+# --- commands with the options of their rows ------------------------------------------------------
+_TYPES: Mapping[str, Any] = {"flag": bool, "integer": int, "number": float}
 
 
-def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """Expand the parameters of a command that are option groups into single options."""
+def with_options(command: Callable[..., Any], verb: str) -> Callable[..., Any]:
+    """Return a command whose parameters are options, as the rows of its verb describe them.
+
+    A parameter whose type is a dataclass or `Arguments` is a group: on the command line its fields
+    appear as options of the command. Fields without a row of this verb keep their defaults.
+    `promises` are the bounds of metrics, each with a flag of its own.
+    """
     hints = typing.get_type_hints(command, include_extras=True)
-    groups = {
-        name: hint for name, hint in hints.items() if isinstance(hint, type) and is_dataclass(hint)
+    groups = {name: hint for name, hint in hints.items() if _is_group(hint)}
+    rows = {option.name: option for option in options_of(verb)}
+    dataclass_groups = {name for name, hint in groups.items() if is_dataclass(hint)}
+    names_by_group = {
+        name: [field.name for field in fields(hint) if field.name in rows]
+        for name, hint in groups.items()
+        if name in dataclass_groups
     }
+    declared = {name for name in hints if name not in groups}
+    declared.update(*names_by_group.values())
+    if "promises" in hints:
+        declared.add("promise")
+    for name, hint in groups.items():
+        if name not in names_by_group:
+            taken = [row for row in rows if row not in declared and hint.takes(rows[row])]
+            names_by_group[name] = taken
+            declared |= set(taken)
     parameters: list[inspect.Parameter] = []
-    for name, parameter in inspect.signature(command).parameters.items():
+    for name in inspect.signature(command).parameters:
         if name in groups:
-            parameters += _parameters(groups[name])
+            types = typing.get_type_hints(groups[name], include_extras=True)
+            parameters += [
+                _parameter(rows[field], types.get(field)) for field in names_by_group[name]
+            ]
+        elif name in rows and name != "promises":
+            parameters.append(_parameter(rows[name], hints[name]))
+        elif name == "promises":
+            parameters += _requirement_parameters(rows["promise"])
         else:
-            parameters.append(
-                parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[name])
-            )
+            parameters.append(_keyword(name, hints[name]))
 
     @functools.wraps(command)
-    def spread(**arguments: Any) -> None:
-        for name, group in groups.items():
-            arguments[name] = group(
-                **{field.name: arguments.pop(field.name) for field in fields(group)}
-            )
-        command(**arguments)
+    def call(context: typer.Context, **arguments: Any) -> None:
+        program.begin(context, verb, arguments)
+        made: dict[str, Any] = {}
+        for name, field_names in names_by_group.items():
+            values = {field: arguments.pop(field) for field in field_names}
+            make: Any = groups[name]
+            made[name] = make(**values) if name in dataclass_groups else make(values)
+        if "promises" in hints:
+            made["promises"] = _promises(arguments)
+        command(**arguments, **made)
 
-    spread.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    spread.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return spread
-
-
-def _parameters(group: Any) -> list[inspect.Parameter]:
-    hints = typing.get_type_hints(group, include_extras=True)
-    return [
-        inspect.Parameter(
-            field.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=field.default
-            if field.default is not field.default_factory
-            else inspect.Parameter.empty,
-            annotation=_in_panel(hints[field.name], getattr(group, "panel", None)),
-        )
-        for field in fields(group)
-    ]
+    parameters.append(_keyword("context", typer.Context))
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return call
 
 
-def _in_panel(annotation: Any, panel: str | None) -> Any:
-    """Return the option in the help section of its group, unless it names one itself."""
-    inner, option, *_ = typing.get_args(annotation)
-    if option.rich_help_panel is None:
-        option = copy.copy(option)
-        option.rich_help_panel = panel
-    return Annotated[inner, option]
+def _is_group(hint: Any) -> bool:
+    return isinstance(hint, type) and (is_dataclass(hint) or issubclass(hint, Arguments))
+
+
+def _keyword(name: str, hint: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+
+
+def _parameter(option: Option, hint: Any = None) -> inspect.Parameter:
+    """Return the parameter of a row; without a type, its type follows from the row."""
+    if hint is None:
+        hint = _type_of(option)
+    if option.takes == "choice":
+        optional = type(None) in typing.get_args(hint)
+        hint = Literal[option.values] | None if optional else Literal[option.values]
+    default = False if hint is bool else option.default
+    return _keyword(
+        option.name,
+        Annotated[hint, _declaration(option)],
+        inspect.Parameter.empty if option.required else default,
+    )
+
+
+def _type_of(option: Option) -> Any:
+    """Return the type of a value whose parameter declares none."""
+    if option.repeated or option.takes in ("columns", "by column"):
+        hint: Any = list[str]
+    elif option.takes == "flag" and not option.off_flag:
+        return bool
+    else:
+        hint = _TYPES.get(option.takes, str)
+    return hint if option.required else hint | None
+
+
+def _declaration(option: Option) -> Any:
+    """Return the row as an option or argument of Typer."""
+    values = program.values_of(option)
+    help_text = option.help
+    if values:
+        help_text = help_text.replace("{values}", ", ".join(values()))
+    settings: dict[str, Any] = {
+        "metavar": option.placeholder,
+        "help": help_text,
+        "rich_help_panel": option.panel,
+    }
+    if option.takes in ("columns", "column") and option.completes:
+        settings["autocompletion"] = program.columns
+    elif values and option.takes != "choice":
+        settings["autocompletion"] = program.one_of(values)
+    if option.positional:
+        return typer.Argument(**settings)
+    *aliases, flag = option.all_flags
+    if option.off_flag:
+        flag = f"{flag}/{option.off_flag}"
+    return typer.Option(*aliases, flag, min=option.low, max=option.high, **settings)
 
 
 # --- charts and reports; an invalid request raises an error before any work -----------------------
-ChartOption = Annotated[
-    Texts,
-    Option(
-        "--chart",
-        metavar="[KIND=]FILE",
-        help="Also draw it: .svg, .png or .html. Repeatable, for other kinds.",
-    ),
-]
 Makers = Mapping[str, Callable[[], Any]]
 
 
@@ -533,12 +528,10 @@ class Pictures:
             show("", f"Drawn: {', '.join(written)}")
 
 
-PageOption = Annotated[
-    Text, Option(metavar="FILE", help="Also write it as one page (.html), replaced if it is there.")
-]
-ReportOption = Annotated[
-    Text, Option(metavar="FILE", help="Also write a page about the release (.html).")
-]
+def check_page(path: Text) -> None:
+    """Raise an error before any work if a report cannot be written there; None: there is none."""
+    if path is not None:
+        results.page_path(path)
 
 
 def write_report(made: Any, path: str, *, json_: bool) -> None:
@@ -549,69 +542,20 @@ def write_report(made: Any, path: str, *, json_: bool) -> None:
 
 
 # --- requirements: a flag for each metric, --promise for any bound --------------------------------
-_PANEL = "Promises"
-PolicyOption = Annotated[
-    Text,
-    Option(
-        "--policy",
-        metavar="FILE",
-        help="Policy file (TOML) with roles and promises.",
-        rich_help_panel=_PANEL,
-    ),
-]
-ProtectOption = Annotated[
-    Texts,
-    Option(
-        metavar="WHO:PROMISE",
-        help='For chosen people: "age >= 75: k_anonymity >= 20". Repeatable.',
-        rich_help_panel=_PANEL,
-    ),
-]
-_PromiseOption = Annotated[
-    Texts,
-    Option(
-        "--promise",
-        metavar="PROMISE",
-        help='A bound on any of divulge metrics: "itpr <= 0.9". Repeatable.',
-        rich_help_panel=_PANEL,
-        autocompletion=program.one_of(program.promised_metrics),
-    ),
-]
+def _requirement_parameters(promise: Option) -> list[inspect.Parameter]:
+    """Return a flag for every metric that a requirement can bound, and --promise."""
+    flags = [_keyword(name, _flag(name), None) for name in _requirement_names()]
+    return [*flags, _parameter(promise)]
 
 
-def takes_promises(command: Callable[..., None]) -> Callable[..., None]:
-    """Add --promise, and a flag for every metric that a requirement can bound, to a command.
-
-    The command receives all of them as `promises`.
-    """
+def _requirement_names() -> list[str]:
+    """Return the metrics that a requirement can bound, the most common first."""
     from divulge import metrics
 
-    names = sorted(
+    return sorted(
         program.promised_metrics(),
         key=lambda name: metrics.find_metric(name).common or len(metrics.METRICS),
     )
-    signature = inspect.signature(command)
-    annotations: dict[str, Any] = {name: _flag(name) for name in names}
-    flags = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-        for name, annotation in {**annotations, "promise": _PromiseOption}.items()
-    ]
-
-    def with_promises(**arguments: Any) -> None:
-        bounds = {name: arguments.pop(name) or () for name in names}
-        made = _promises(bounds, arguments.pop("promise") or ())
-        command(**arguments, promises=made)
-
-    other_parameters = [
-        parameter for parameter in signature.parameters.values() if parameter.name != "promises"
-    ]
-    with_promises.__signature__ = signature.replace(parameters=[*other_parameters, *flags])  # type: ignore[attr-defined]
-    with_promises.__annotations__ = {
-        parameter.name: parameter.annotation for parameter in [*other_parameters, *flags]
-    }
-    with_promises.__doc__ = command.__doc__
-    with_promises.__name__ = command.__name__
-    return with_promises
 
 
 def _flag(name: str) -> Any:
@@ -626,29 +570,33 @@ def _flag(name: str) -> Any:
         bound = "c,l"
     return Annotated[
         Texts,
-        Option(
-            f"--{name.replace('_', '-')}",
+        typer.Option(
+            flag_of(name, "check"),
             metavar=bound.upper().replace(" ", "-"),
             help=f"{metric.plain[:1].upper()}{metric.plain[1:]}.",
             hidden=not metric.common,
-            rich_help_panel=_PANEL,
+            rich_help_panel="Promises",
         ),
     ]
 
 
-def _promises(bounds: Mapping[str, Sequence[str]], texts: Sequence[str]) -> tuple[Promise, ...]:
-    """Return the requirements of the flags and of --promise.
+def _promises(arguments: dict[str, Any]) -> tuple[Promise, ...]:
+    """Take the requirements of the flags and of --promise out of a command's arguments.
 
     A second, different statement about the same metric and attribute raises an error.
     """
     from divulge.policy import Promise
 
     made = [
-        (f"--{name.replace('_', '-')}", Promise.make(name, bound))
-        for name, bound_values in bounds.items()
-        for bound in bound_values
+        (flag_of(name, "check"), Promise.make(name, bound))
+        for name in _requirement_names()
+        for bound in arguments.pop(name) or ()
     ]
-    made += [("--promise", promise) for text in texts for promise in Promise.parse(text)]
+    made += [
+        (flag_of("promise"), promise)
+        for text in arguments.pop("promise") or ()
+        for promise in Promise.parse(text)
+    ]
     promises_by_subject: dict[tuple[str, str, str | None], tuple[str, Promise]] = {}
     for option, promise in made:
         before, other = promises_by_subject.setdefault(promise.about, (option, promise))

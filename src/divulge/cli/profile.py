@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import divulge as dv
 from divulge.cli.inputs import TableOptions
-from divulge.cli.options import JsonOption, new_app, takes_groups, tell
+from divulge.cli.options import new_app, tell
 
 app = new_app()
 
 
 @app.command()
-@takes_groups
-def profile(table: TableOptions, json_: JsonOption = False) -> None:
+def profile(table: TableOptions, json_: bool) -> None:
     """Describe each column and suggest its role, with the reason.
 
     \b

@@ -14,7 +14,8 @@ from __future__ import annotations
 import functools
 import importlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +27,7 @@ from typer.main import get_command
 from divulge.arguments import Argument, FrontEnd, python_spelling
 from divulge.cli import redaction
 from divulge.errors import BadInput, DivulgeError, nearest
+from divulge.options import Option, flag_of, idle_reason, options_of
 
 NAME = "divulge"
 VARIABLE = f"_{NAME.upper()}_COMPLETE"
@@ -37,23 +39,7 @@ _WRITTEN = {
 }
 """Files that Typer writes below the home folder to install completion."""
 
-_OTHERWISE_CALLED = {
-    "quasi_identifiers": "qi",
-    "distances": "distance",
-    "orders": "order",
-    "taxonomies": "hierarchy",
-    "all_optima": "optima",
-    "keep_nodes": "nodes",
-    "sets": "set",
-    "most": "ranges",
-    "unseen": "suppress_unseen",
-    "graded": "grade",
-    "rule": "resolve",
-    "threshold": "probability",
-    "check": "bucket_check",
-}
-"""Arguments of the library, and the options that set them under another name."""
-_AS_PAIRS = {"suppressed": "--as"}
+_AS_PAIRS = {"suppressed": "as_"}
 """Mappings that are typed as two options: one for the key, one for its value."""
 
 
@@ -158,6 +144,7 @@ class Program(Converting, TyperGroup):
     def flags(self, arguments: Sequence[str]) -> dict[str, Flag]:
         """Return the options of a line's command, by the library's names for them."""
         command: Any = self
+        verb = ""
         for word in arguments:
             if isinstance(command, TyperGroup):
                 inner = command.get_command(typer.Context(command), word)
@@ -166,18 +153,10 @@ class Program(Converting, TyperGroup):
             if inner is None:
                 break
             command = inner
-        flags_by_name: dict[str, Flag] = {}
-        for option in [option for option in command.params if option.param_type_name == "option"]:
-            if option.is_flag:
-                takes = None
-            else:
-                takes = option.metavar or ""
-            flag = Flag(option.opts[0], takes)
-            flags_by_name |= {option.opts[0].lstrip("-").replace("-", "_"): flag, option.name: flag}
-        return flags_by_name | {
-            name: flags_by_name[option_name]
-            for name, option_name in _OTHERWISE_CALLED.items()
-            if option_name in flags_by_name
+            verb = f"{verb} {word}".strip()
+        return {
+            name: Flag(option.opts[0], None if option.is_flag else option.metavar or "")
+            for name, option in _options_by_name(command, verb).items()
         }
 
     def front_end(self, arguments: Sequence[str]) -> FrontEnd:
@@ -197,6 +176,19 @@ class Program(Converting, TyperGroup):
             for name, text in help_by_name.items()
             if name.startswith(incomplete)
         ]
+
+
+def _options_by_name(command: Any, verb: str) -> dict[str, Any]:
+    """Return the options of a command by the words of its flags, and by names and arguments."""
+    options = [option for option in command.params if option.param_type_name == "option"]
+    by_name = {option.name: option for option in options}
+    by_argument = {
+        row.argument: by_name[row.name]
+        for row in options_of(verb)
+        if row.argument and row.name in by_name
+    }
+    by_flag = {option.opts[0].lstrip("-").replace("-", "_"): option for option in options}
+    return by_flag | by_name | by_argument
 
 
 def answer_shell(program: Program) -> None:
@@ -274,7 +266,7 @@ def spell_flag(argument: Argument, flags: Mapping[str, Flag]) -> str:
     value = argument.value
     if argument.name in _AS_PAIRS and isinstance(value, dict) and len(value) == 1:
         ((key, meaning),) = value.items()
-        return f"{flag.written} {key!r} {_AS_PAIRS[argument.name]} {meaning}"
+        return f"{flag.written} {key!r} {flag_of(_AS_PAIRS[argument.name])} {meaning}"
     if argument.form != "value" or isinstance(value, dict):
         return f"{flag.written} {flag.takes}".rstrip()
     if isinstance(value, str):
@@ -351,16 +343,76 @@ def promised_metrics() -> list[str]:
     return sorted({metric.name for metric in metrics.METRICS if metric.kind == "risk"})
 
 
-def refuse_idle(context: typer.Context, idle: Mapping[str, Iterable[str]]) -> None:
-    """Raise an error for typed options without effect: parameters of the command by the reason."""
-    flags = {parameter.name: parameter.opts[0] for parameter in context.command.params}
-    for reason, names in idle.items():
-        for name in names:
-            source = context.get_parameter_source(name)
-            if source is not None and source.name == "COMMANDLINE":
-                raise BadInput(f"{flags[name]} has no effect {reason}", hint="leave it out")
+def values_of(option: Option) -> Callable[[], list[str]] | None:
+    """Return the values that an option can take, looked up when they are needed; None: any."""
+    if option.values:
+        return lambda: list(option.values)
+    return _VALUES.get(option.values_of)
 
 
-def options_of(*groups: Any) -> tuple[str, ...]:
-    """Return the parameters of these groups of options."""
-    return tuple(field.name for group in groups for field in fields(group))
+def _objectives() -> list[str]:
+    from divulge import generalization
+
+    return list(generalization.OBJECTIVES)
+
+
+def _attacks() -> list[str]:
+    from divulge import attacks
+
+    return [attacker.name for attacker in attacks.ATTACKERS]
+
+
+def _datasets() -> list[str]:
+    from divulge import datasets
+
+    return [item.name for item in datasets.available()]
+
+
+_VALUES: Mapping[str, Callable[[], list[str]]] = {
+    "metrics": metric_names,
+    "requirable metrics": promised_metrics,
+    "objectives": _objectives,
+    "attacks": _attacks,
+    "datasets": _datasets,
+}
+"""Values of options that another layer lists."""
+
+
+# --- options without effect -----------------------------------------------------------------------
+_CONTEXT: ContextVar[typer.Context] = ContextVar("context")
+
+
+def begin(context: typer.Context, verb: str, values: Mapping[str, Any]) -> None:
+    """Remember the command line of a command, and reject options that its rows call idle."""
+    _CONTEXT.set(context)
+    for option in options_of(verb):
+        if is_typed(option.name) and (reason := idle_reason(option, verb, values)):
+            reject_idle(reason, option.name)
+
+
+def is_typed(name: str) -> bool:
+    """Return whether a parameter of the command was typed."""
+    source = _CONTEXT.get().get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def reject_idle(reason: str, *names: str, when: bool = True) -> None:
+    """Raise an error if one of these parameters of the command was typed.
+
+    Raises:
+        BadInput: It has no effect, for this reason.
+    """
+    flags = {parameter.name: parameter.opts[0] for parameter in _CONTEXT.get().command.params}
+    for name in names:
+        if when and is_typed(name):
+            raise BadInput(f"{flags[name]} has no effect {reason}", hint="leave it out")
+
+
+def parameter_names() -> list[str]:
+    """Return the parameters of the command."""
+    return [str(parameter.name) for parameter in _CONTEXT.get().command.params]
+
+
+def field_names(group: Any) -> tuple[str, ...]:
+    """Return the parameters of a group of options."""
+    return tuple(field.name for field in fields(group))

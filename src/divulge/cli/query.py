@@ -4,43 +4,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-from typer import Argument, Option
 
 import divulge as dv
-from divulge.cli.options import JsonOption, Text, new_app, tell
+from divulge.cli.options import Text, new_app, tell
 
 app = new_app()
 
 
 @app.command()
 def query(
-    release: Annotated[
-        str, Argument(metavar="RELEASE", help="The folder of a release, anatomized or generalized.")
-    ],
-    condition: Annotated[
-        str,
-        Argument(
-            metavar="CONDITION", help="What would stand after WHERE; everything if not given."
-        ),
-    ] = "true",
-    total: Annotated[
-        Text, Option("--sum", metavar="EXPRESSION", help="Sum this up instead of counting.")
-    ] = None,
-    average: Annotated[
-        Text, Option(metavar="EXPRESSION", help="Average this instead of counting.")
-    ] = None,
-    group: Annotated[str, Option(help="The group column, in another's release.")] = "GID",
-    count: Annotated[str, Option(help="The count column, in another's release.")] = "Count",
-    hierarchies: Annotated[
-        Path | None,
-        Option(
-            metavar="DIR",
-            help="What labels stand for, where a generalized release comes without its mapping.",
-        ),
-    ] = None,
-    json_: JsonOption = False,
+    release: str,
+    condition: str,
+    total: Text,
+    average: Text,
+    group: str,
+    count: str,
+    hierarchies: Path | None,
+    json_: bool,
 ) -> None:
     """Tell from a release how many records satisfy a condition: bounds that the truth keeps, and an estimate between them.
 

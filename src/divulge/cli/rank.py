@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
-from typer import Option
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import divulge as dv
 from divulge.cli import options, program
-from divulge.cli.inputs import HierarchiesOption, TableOptions, levels_and_adversary, policy_of
-from divulge.cli.options import ChartOption, Pictures
+from divulge.cli.inputs import TableOptions, levels_and_adversary, policy_of
+from divulge.cli.options import Pictures
 from divulge.cli.progress import progress_bar
 from divulge.errors import BadInput
 from divulge.policy import Promise
@@ -25,66 +23,22 @@ app = options.new_app()
 
 
 @app.command()
-@options.takes_promises
-@options.takes_groups
 def rank(
-    context: typer.Context,
     table: TableOptions,
     roles: options.RoleOptions,
     adversary: options.BeliefOptions,
-    policy: options.PolicyOption = None,
-    up_to: Annotated[
-        int, Option(help="The largest combination to look at.", min=1, rich_help_panel="Search")
-    ] = 3,
-    threshold: Annotated[
-        float,
-        Option(
-            help="Discrimination rate from which a combination counts as identifying.",
-            min=0,
-            max=1,
-            rich_help_panel="Search",
-        ),
-    ] = 0.8,
-    set_: Annotated[
-        options.Texts,
-        Option(
-            "--set",
-            metavar="COLUMNS",
-            help="A combination to set side by side with others, as a,b; with promises made "
-            "coarser first. Repeatable.",
-            rich_help_panel="Search",
-            autocompletion=program.columns,
-        ),
-    ] = None,
-    hierarchies: HierarchiesOption = None,
-    prune: Annotated[
-        bool,
-        Option(
-            "--prune",
-            help="Count only combinations that can be among the smallest identifying ones.",
-            rich_help_panel="Search",
-        ),
-    ] = False,
-    growing: Annotated[
-        bool,
-        Option(
-            "--growing",
-            help="Instead: the first n attributes of --qi together, for growing n.",
-            rich_help_panel="Search",
-        ),
-    ] = False,
-    every: Annotated[
-        int,
-        Option(
-            help="With --growing: by how many attributes the sets grow.",
-            min=1,
-            rich_help_panel="Search",
-        ),
-    ] = 1,
-    most: Annotated[int, Option(help="How many combinations to show on a terminal.", min=1)] = 15,
-    chart: ChartOption = None,
-    json_: options.JsonOption = False,
-    promises: tuple[Promise, ...] = (),
+    policy: options.Text,
+    up_to: int,
+    threshold: float,
+    sets: options.Texts,
+    hierarchies: Path | None,
+    prune: bool,
+    growing: bool,
+    every: int,
+    most: int,
+    chart: options.Texts,
+    json_: bool,
+    promises: tuple[Promise, ...],
 ) -> None:
     """Rank quasi-identifiers by their own risk, by what they add to the others, and in combinations.
 
@@ -95,7 +49,7 @@ def rank(
       divulge rank patients.csv --qi zip,age,sex --sensitive disease --set zip,age --set age,sex --k-anonymity 5
     """  # noqa: E501
     anonymizing = bool(policy or promises)
-    if anonymizing and (growing or not set_):
+    if anonymizing and (growing or not sets):
         if growing:
             what = "with --growing"
         else:
@@ -104,17 +58,8 @@ def rank(
             f"promises have no effect {what}",
             hint="name the sets that shall keep them: --set COLUMNS",
         )
-    program.refuse_idle(
-        context,
-        {"with --growing": ("up_to", "threshold", "set_", "prune", "most", "hierarchies")}
-        if growing
-        else {"without --growing": ("every",)},
-    )
-    program.refuse_idle(context, {} if anonymizing else {"without a promise": ("hierarchies",)})
-    program.refuse_idle(context, {"with --json": ("most",)} if json_ else {})
-    program.refuse_idle(
-        context, {"on a ranking, which counts rows, or people with --person": ("weight",)}
-    )
+    program.reject_idle("without a promise", "hierarchies", when=not anonymizing)
+    program.reject_idle("on a ranking, which counts rows, or people with --person", "weight")
     drawing = Pictures.of(chart, ("known_columns",) if growing else ("sets", "known_columns"))
     opened = table.read()
     role_arguments = roles.resolve(opened)
@@ -139,13 +84,13 @@ def rank(
     with progress_bar("combinations") as progress:
         ranking = dv.rank(
             opened,
-            quasi_identifiers=role_arguments["quasi_identifiers"],
-            sensitive=role_arguments["sensitive"],
-            person=role_arguments["person"],
+            quasi_identifiers=role_arguments.get("quasi_identifiers", ()),
+            sensitive=role_arguments.get("sensitive", ()),
+            person=role_arguments.get("person"),
             adversary=effective_adversary,
             up_to=up_to,
             threshold=threshold,
-            sets=[split_names(opened, [names]) for names in set_ or []],
+            sets=[split_names(opened, [names]) for names in sets or []],
             policy=effective_policy,
             hierarchies=levels,
             prune=prune,
@@ -167,7 +112,7 @@ def _growing(
     json_: bool,
     drawing: Pictures,
 ) -> None:
-    if role_arguments["person"] is not None:
+    if role_arguments.get("person") is not None:
         raise BadInput(
             "--growing counts rows, not people", hint="reduce the table to one row per person first"
         )
@@ -178,8 +123,8 @@ def _growing(
     with progress_bar("columns") as progress:
         growing_sets = dv.growing(
             opened,
-            quasi_identifiers=role_arguments["quasi_identifiers"],
-            sensitive=role_arguments["sensitive"],
+            quasi_identifiers=role_arguments.get("quasi_identifiers", ()),
+            sensitive=role_arguments.get("sensitive", ()),
             nulls=adversary.without_wildcards(),
             every=every,
             progress=progress,

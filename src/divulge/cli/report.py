@@ -5,18 +5,14 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import replace
-from typing import Annotated, Any
-
-import typer
-from typer import Option
+from typing import Any
 
 import divulge as dv
 from divulge import releases, results
 from divulge.api.opened import is_anatomized, is_release
-from divulge.cli import options, program
+from divulge.cli import options
 from divulge.cli.inputs import (
     PolicyOptions,
-    SuppressionOptions,
     TableOptions,
     policy_of,
     reject_with_levels,
@@ -30,37 +26,17 @@ _AUDIENCES = ("internal", "public")
 
 
 @app.command()
-@options.takes_promises
-@options.takes_groups
 def report(
-    context: typer.Context,
     table: TableOptions,
     roles: options.RoleOptions,
-    columns: options.GuardOptions,
     adversary: options.BeliefOptions,
-    suppression: SuppressionOptions,
     policy: PolicyOptions,
-    protect: options.ProtectOption = None,
-    out: Annotated[
-        str, Option(metavar="FILE", help="Where to write the page; replaced if it is there.")
-    ] = "report.html",
-    audience: Annotated[
-        str,
-        Option(
-            metavar="WHO",
-            help="internal: may show values of people, and is stamped so. public: made from "
-            "published files alone.",
-            autocompletion=program.one_of(lambda: list(_AUDIENCES)),
-        ),
-    ] = "internal",
-    title: Annotated[
-        options.Text, Option(help="What the page is about, as its readers call it.")
-    ] = None,
-    date: Annotated[
-        options.Text, Option(metavar="YYYY-MM-DD", help="The date that stands on it; else today's.")
-    ] = None,
-    json_: options.JsonOption = False,
-    promises: tuple[Promise, ...] = (),
+    out: str,
+    audience: str,
+    title: options.Text,
+    date: options.Text,
+    json_: bool,
+    promises: tuple[Promise, ...],
 ) -> None:
     """Write one page about a table or a release: the verdict, who is at risk and why, what was done, what is not promised.
 
@@ -79,7 +55,7 @@ def report(
     report_options: dict[str, Any] = {"title": title, "date": _date(date), "audience": audience}
     if is_anatomized(table.source):
         reject_with_levels(
-            context, table.source, used=("original", "out", "audience", "title", "date", "json_")
+            table.source, used=("original", "out", "audience", "title", "date", "json_")
         )
         effective_adversary = adversary.resolve()
         made = dv.report(
@@ -89,22 +65,20 @@ def report(
             engine=table.chosen_engine(),
         )
     else:
-        in_force = policy.in_force(promises, protect=protect, unique_share=columns.unique_share).of(
-            table.source
-        )
+        in_force = policy.in_force(promises).of(table.source)
         in_force.announce(json_=json_)
         effective_policy = in_force.policy
         if audience == _AUDIENCES[0]:
             settings = in_force.settings
         else:
             settings = None
-        original = adversary.original or effective_policy.adversary.original
+        original = adversary.values.get("original") or effective_policy.adversary.original
         has_private = releases.private_place(table.source).is_dir() and is_release(table.source)
         target = table_or_release(
             table, with_private=audience == "internal" and original is None and has_private
         )
-        effective_adversary = suppression.added_to(adversary.resolve(target.table.names))
-        role_arguments = roles.resolve(target.table) | columns.resolve(target.table)
+        effective_adversary = adversary.resolve(target.table.names)
+        role_arguments = roles.resolve(target.table)
         made = replace(
             dv.report(
                 target,

@@ -6,9 +6,6 @@ from __future__ import annotations
 import importlib.util
 import sys
 from pathlib import Path
-from typing import Annotated
-
-from typer import Argument, Option
 
 from divulge import results
 from divulge import studio as server
@@ -20,23 +17,12 @@ app = options.new_app()
 
 @app.command()
 def studio(
-    table: Annotated[
-        options.Text, Argument(metavar="[TABLE]", help="What to open; else the page asks for it.")
-    ] = None,
-    policy: Annotated[
-        Path | None, Option(metavar="FILE", help="The policy file to begin with.")
-    ] = None,
-    port: Annotated[
-        int, Option(help="Where to listen; 0: any port that is free.", min=0, max=65535)
-    ] = 0,
-    no_browser: Annotated[
-        bool, Option("--no-browser", help="Print the address, and open no browser.")
-    ] = False,
-    stop_after: Annotated[
-        float,
-        Option(metavar="MINUTES", help="Without any page open, stop after so many minutes.", min=0),
-    ] = 30.0,
-    json_: options.JsonOption = False,
+    table: options.Text,
+    policy: Path | None,
+    port: int,
+    no_browser: bool,
+    stop_after: float,
+    json_: bool,
 ) -> None:
     """Work in a browser, on this machine alone: open a table, say who may know what, promise, publish; Ctrl-C stops it.
 

@@ -4,6 +4,7 @@
 Lists of names that a user can choose from (roles, methods, formats) are in `names`.
 """
 
+from divulge.options.idle import idle_reason
 from divulge.options.names import (
     ANATOMIZATION_METHODS,
     DEFAULT_METHOD,
@@ -21,16 +22,28 @@ from divulge.options.names import (
     GeneralizationMethod,
     ReleaseFormat,
 )
-from divulge.options.table import all_options, flag_of, options_of
+from divulge.options.row import PANELS, Option
+from divulge.options.table import (
+    ENGINE_NAMES,
+    READING_NAMES,
+    all_options,
+    command_words,
+    flag_of,
+    option_of,
+    options_of,
+)
 
 __all__ = [
     "ANATOMIZATION_METHODS",
     "DEFAULT_METHOD",
+    "ENGINE_NAMES",
     "FALLBACK_ROLES",
     "FORMAT_LABELS",
     "GENERALIZATION_METHODS",
     "LIST_ROLES",
     "METHOD_LABELS",
+    "PANELS",
+    "READING_NAMES",
     "RELEASE_FORMATS",
     "ROLES",
     "ROLE_OF_COLUMN",
@@ -38,8 +51,12 @@ __all__ = [
     "AnatomizationMethod",
     "ColumnRole",
     "GeneralizationMethod",
+    "Option",
     "ReleaseFormat",
     "all_options",
+    "command_words",
     "flag_of",
+    "idle_reason",
+    "option_of",
     "options_of",
 ]

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from divulge.options.row import ADVERSARY, Option
+from divulge.options.row import ADVERSARY_VERBS, Option
 
 ADVERSARY_OPTIONS = (
     Option(
         "original",
         "Of a published table; its marginal is the prior.",
-        verbs=ADVERSARY,
+        verbs=ADVERSARY_VERBS,
         takes="table",
         panel="Adversary",
         policy_key="adversary.original",
@@ -17,7 +17,7 @@ ADVERSARY_OPTIONS = (
     Option(
         "prior",
         "CSV with a prior: column, probability or joint, conditions.",
-        verbs=ADVERSARY,
+        verbs=ADVERSARY_VERBS,
         takes="by column",
         metavar="[COLUMN=]FILE",
         panel="Adversary",
@@ -26,7 +26,7 @@ ADVERSARY_OPTIONS = (
     Option(
         "rule_out",
         "A value the adversary knows to be impossible.",
-        verbs=ADVERSARY,
+        verbs=ADVERSARY_VERBS,
         takes="by column",
         metavar="COLUMN=VALUE",
         panel="Adversary",
@@ -35,7 +35,7 @@ ADVERSARY_OPTIONS = (
     Option(
         "rule_in",
         "The only values the adversary holds possible.",
-        verbs=ADVERSARY,
+        verbs=ADVERSARY_VERBS,
         takes="by column",
         metavar="COLUMN=VALUE",
         panel="Adversary",
@@ -44,7 +44,7 @@ ADVERSARY_OPTIONS = (
     Option(
         "distances",
         "Ground distance of t-closeness: equal, ordered or hierarchical.",
-        verbs=ADVERSARY,
+        verbs=ADVERSARY_VERBS,
         takes="by column",
         flags=("--distance",),
         metavar="COLUMN=KIND",
@@ -54,7 +54,7 @@ ADVERSARY_OPTIONS = (
     Option(
         "taxonomies",
         "Taxonomy of a sensitive column (ARX or anjana CSV).",
-        verbs=ADVERSARY,
+        verbs=ADVERSARY_VERBS,
         takes="by column",
         flags=("--hierarchy",),
         metavar="COLUMN=FILE",
@@ -64,7 +64,7 @@ ADVERSARY_OPTIONS = (
     Option(
         "orders",
         "The order of a text column's values.",
-        verbs=ADVERSARY,
+        verbs=ADVERSARY_VERBS,
         takes="by column",
         flags=("--order",),
         metavar="COLUMN=LOW,..,HIGH",
@@ -74,7 +74,7 @@ ADVERSARY_OPTIONS = (
     Option(
         "tries",
         "Guesses at a value, for vulnerability; else one.",
-        verbs=ADVERSARY,
+        verbs=ADVERSARY_VERBS,
         takes="by column",
         metavar="COLUMN=N",
         panel="Adversary",
@@ -83,7 +83,7 @@ ADVERSARY_OPTIONS = (
     Option(
         "within",
         "How near one must be; of dates, days. Else exact.",
-        verbs=ADVERSARY,
+        verbs=ADVERSARY_VERBS,
         takes="by column",
         metavar="COLUMN=N",
         panel="Adversary",
@@ -92,7 +92,7 @@ ADVERSARY_OPTIONS = (
     Option(
         "recursive_l",
         "The l of recursive (c,l)-diversity; else the table's own.",
-        verbs=ADVERSARY,
+        verbs=ADVERSARY_VERBS,
         takes="integer",
         panel="Adversary",
         policy_key="adversary.recursive_l",
@@ -100,7 +100,7 @@ ADVERSARY_OPTIONS = (
     Option(
         "population",
         "The population, for journalist risk and k-map.",
-        verbs=ADVERSARY,
+        verbs=ADVERSARY_VERBS,
         takes="table",
         panel="Adversary",
         policy_key="adversary.population",
@@ -108,7 +108,7 @@ ADVERSARY_OPTIONS = (
     Option(
         "population_count",
         "Its column of how many people a row is.",
-        verbs=ADVERSARY,
+        verbs=ADVERSARY_VERBS,
         takes="column",
         panel="Adversary",
         completes=False,
@@ -117,7 +117,7 @@ ADVERSARY_OPTIONS = (
     Option(
         "nulls",
         "A null is a value (category), left out (drop), or a wildcard.",
-        verbs=ADVERSARY,
+        verbs=ADVERSARY_VERBS,
         metavar="HOW",
         panel="Adversary",
         values=("category", "drop", "wildcard"),
@@ -129,6 +129,7 @@ ADVERSARY_OPTIONS = (
         verbs=("measure", "check", "attack", "compare", "report"),
         metavar="TEXT",
         panel="Adversary",
+        repeated=True,
         policy_key="adversary.suppressed",
     ),
     Option(
@@ -137,8 +138,8 @@ ADVERSARY_OPTIONS = (
         verbs=("measure", "check", "attack", "compare", "report"),
         metavar="HOW",
         panel="Adversary",
-        argument="suppressed",
         values=("wildcard", "value"),
+        policy_key="adversary.suppressed",
     ),
     Option(
         "released",
@@ -146,7 +147,9 @@ ADVERSARY_OPTIONS = (
         verbs=("measure", "check", "generalize", "anatomize", "apply"),
         metavar="RELEASE",
         panel="Adversary",
+        repeated=True,
         policy_key="adversary.released",
+        excluded_by=("check", "advise"),
     ),
     Option(
         "released_of",
@@ -154,7 +157,9 @@ ADVERSARY_OPTIONS = (
         verbs=("measure", "check", "generalize", "anatomize"),
         metavar="RELEASE=TABLE",
         panel="Adversary",
+        repeated=True,
         policy_key="adversary.released_of",
+        excluded_by=("check", "advise"),
     ),
     Option(
         "with_private",
@@ -178,7 +183,9 @@ ADVERSARY_OPTIONS = (
         takes="choice",
         panel="Adversary",
         values=("category", "drop"),
+        default="category",
         policy_key="adversary.nulls",
+        excluded_by=("check",),
     ),
     Option(
         "knows",
@@ -194,6 +201,7 @@ ADVERSARY_OPTIONS = (
         verbs=("attack",),
         takes="number",
         panel="Adversary",
+        default=0.0,
     ),
     Option(
         "background",

@@ -6,15 +6,34 @@ from __future__ import annotations
 from divulge.options.row import Option
 
 COMMAND_OPTIONS = (
-    Option("out", "Folder for the table, the charts and the numbers.", verbs=("demo",)),
-    Option("rows", "How many patients to invent.", verbs=("demo",), takes="integer", low=100),
-    Option("seed", "The same seed invents the same people.", verbs=("demo",), takes="integer"),
+    Option(
+        "out",
+        "Folder for the table, the charts and the numbers.",
+        verbs=("demo",),
+        default="divulge-demo",
+    ),
+    Option(
+        "rows",
+        "How many patients to invent.",
+        verbs=("demo",),
+        takes="integer",
+        low=100,
+        default=20000,
+    ),
+    Option(
+        "seed",
+        "The same seed invents the same people.",
+        verbs=("demo",),
+        takes="integer",
+        default=2026,
+    ),
     Option(
         "folder",
         "The new folder of the package, such as divulge_dbt.",
         verbs=("dbt",),
         takes="folder",
         positional=True,
+        required=True,
     ),
     Option("force", "Write it anew where it is.", verbs=("dbt",), takes="flag"),
     Option(
@@ -23,6 +42,7 @@ COMMAND_OPTIONS = (
         verbs=("query",),
         positional=True,
         metavar="RELEASE",
+        required=True,
     ),
     Option(
         "condition",
@@ -30,6 +50,7 @@ COMMAND_OPTIONS = (
         verbs=("query",),
         positional=True,
         metavar="CONDITION",
+        default="true",
     ),
     Option(
         "total",
@@ -39,8 +60,8 @@ COMMAND_OPTIONS = (
         metavar="EXPRESSION",
     ),
     Option("average", "Average this instead of counting.", verbs=("query",), metavar="EXPRESSION"),
-    Option("group", "The group column, in another's release.", verbs=("query",)),
-    Option("count", "The count column, in another's release.", verbs=("query",)),
+    Option("group", "The group column, in another's release.", verbs=("query",), default="GID"),
+    Option("count", "The count column, in another's release.", verbs=("query",), default="Count"),
     Option(
         "hierarchies",
         "What labels stand for, where a generalized release comes without its mapping.",
@@ -54,12 +75,14 @@ COMMAND_OPTIONS = (
         takes="path",
         positional=True,
         metavar="LEDGER",
+        required=True,
     ),
     Option(
         "recipient",
         "Only what these hold, with what everybody was given. Repeatable.",
         verbs=("ledger list", "ledger export"),
         metavar="NAMES",
+        repeated=True,
     ),
     Option(
         "dataset",
@@ -74,6 +97,7 @@ COMMAND_OPTIONS = (
         takes="integer",
         positional=True,
         metavar="NUMBER",
+        required=True,
     ),
     Option(
         "ledger",
@@ -82,6 +106,7 @@ COMMAND_OPTIONS = (
         takes="path",
         positional=True,
         metavar="LEDGER",
+        required=True,
     ),
     Option(
         "release",
@@ -90,6 +115,7 @@ COMMAND_OPTIONS = (
         takes="path",
         positional=True,
         metavar="RELEASE",
+        required=True,
     ),
     Option(
         "recipient",
@@ -109,10 +135,20 @@ COMMAND_OPTIONS = (
         verbs=("ledger add",),
         metavar="DAY",
     ),
-    Option("force", "Forget it although it is out.", verbs=("ledger forget",), takes="flag"),
+    Option(
+        "force",
+        "Forget it although it is out.",
+        verbs=("ledger forget",),
+        takes="flag",
+        excluded_by=("dry_run",),
+    ),
     Option("dry_run", "Only say what would be forgotten.", verbs=("ledger forget",), takes="flag"),
     Option(
-        "out", "The file to write: .csv, .json or .parquet.", verbs=("ledger export",), takes="file"
+        "out",
+        "The file to write: .csv, .json or .parquet.",
+        verbs=("ledger export",),
+        takes="file",
+        required=True,
     ),
     Option(
         "table",
@@ -129,6 +165,7 @@ COMMAND_OPTIONS = (
         takes="integer",
         low=0,
         high=65535,
+        default=0,
     ),
     Option(
         "no_browser", "Print the address, and open no browser.", verbs=("studio",), takes="flag"
@@ -140,9 +177,15 @@ COMMAND_OPTIONS = (
         takes="number",
         metavar="MINUTES",
         low=0,
+        default=30.0,
     ),
     Option(
-        "original", "The original table.", verbs=("perturbed",), positional=True, metavar="ORIGINAL"
+        "original",
+        "The original table.",
+        verbs=("perturbed",),
+        positional=True,
+        metavar="ORIGINAL",
+        required=True,
     ),
     Option(
         "published",
@@ -150,6 +193,7 @@ COMMAND_OPTIONS = (
         verbs=("perturbed",),
         positional=True,
         metavar="PUBLISHED",
+        required=True,
     ),
     Option(
         "columns",
@@ -157,6 +201,7 @@ COMMAND_OPTIONS = (
         verbs=("perturbed",),
         takes="columns",
         panel="Roles",
+        required=True,
     ),
     Option(
         "sensitive",
@@ -190,6 +235,12 @@ COMMAND_OPTIONS = (
         metavar="NAME",
         values_of="datasets",
     ),
-    Option("out", "Write the table as .csv or .parquet.", verbs=("datasets",), takes="file"),
+    Option(
+        "out",
+        "Write the table as .csv or .parquet.",
+        verbs=("datasets",),
+        takes="file",
+        needs=("name",),
+    ),
     Option("markdown", "Print the reference page.", verbs=("metrics",), takes="flag"),
 )

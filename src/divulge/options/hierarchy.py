@@ -12,6 +12,7 @@ HIERARCHY_OPTIONS = (
         verbs=("hierarchy build",),
         takes="columns",
         panel="Roles",
+        required=True,
     ),
     Option(
         "intervals",
@@ -41,6 +42,7 @@ HIERARCHY_OPTIONS = (
         verbs=("hierarchy build",),
         metavar="18,30,65",
         panel="Search",
+        repeated=True,
     ),
     Option(
         "prefix",
@@ -117,12 +119,15 @@ HIERARCHY_OPTIONS = (
         verbs=("hierarchy build", "hierarchy cut", "hierarchy convert"),
         takes="choice",
         values=("arx", "anjana"),
+        default="arx",
+        needs=("out",),
     ),
     Option(
         "force",
         "Overwrite what is there.",
         verbs=("hierarchy build", "hierarchy cut", "hierarchy convert"),
         takes="flag",
+        needs=("out",),
     ),
     Option(
         "most",
@@ -130,6 +135,8 @@ HIERARCHY_OPTIONS = (
         verbs=("hierarchy build", "hierarchy cut", "hierarchy show"),
         takes="integer",
         low=1,
+        default=10,
+        excluded_by=("json_",),
     ),
     Option(
         "column",
@@ -137,6 +144,7 @@ HIERARCHY_OPTIONS = (
         verbs=("hierarchy cut",),
         takes="column",
         panel="Roles",
+        required=True,
     ),
     Option(
         "about",
@@ -144,6 +152,7 @@ HIERARCHY_OPTIONS = (
         verbs=("hierarchy cut",),
         takes="column",
         panel="Roles",
+        required=True,
     ),
     Option(
         "ranges",
@@ -207,6 +216,7 @@ HIERARCHY_OPTIONS = (
         verbs=("hierarchy convert", "hierarchy show"),
         takes="path",
         positional=True,
+        required=True,
     ),
     Option(
         "target",
@@ -214,6 +224,12 @@ HIERARCHY_OPTIONS = (
         verbs=("hierarchy convert",),
         takes="path",
         positional=True,
+        required=True,
     ),
-    Option("encoding", "The encoding of an ARX project's files.", verbs=("hierarchy convert",)),
+    Option(
+        "encoding",
+        "The encoding of an ARX project's files.",
+        verbs=("hierarchy convert",),
+        default="utf-8",
+    ),
 )

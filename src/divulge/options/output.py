@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from divulge.options.names import RELEASE_FORMATS
-from divulge.options.row import PUBLISHING, Option
+from divulge.options.row import PUBLISHING_VERBS, Option
 
 OUTPUT_OPTIONS = (
     Option(
@@ -50,13 +50,16 @@ OUTPUT_OPTIONS = (
         ),
         takes="flag",
     ),
-    Option("out", "Where to write the policy.", verbs=("init",), takes="file"),
+    Option(
+        "out", "Where to write the policy.", verbs=("init",), takes="file", default="divulge.toml"
+    ),
     Option("force", "Replace the file that is there.", verbs=("init",), takes="flag"),
     Option(
         "itpr_bands",
         "How many people are at low, moderate and high risk by ITPR; the paper gives no bounds.",
         verbs=("measure",),
         metavar="LOW,HIGH",
+        excluded_by=("class_",),
     ),
     Option(
         "repair",
@@ -65,24 +68,30 @@ OUTPUT_OPTIONS = (
         verbs=("measure",),
         takes="choice",
         values=("records", "cells"),
+        excluded_by=("class_",),
     ),
     Option(
         "repair_limit",
         "The largest share of people that --repair may touch.",
         verbs=("measure",),
         takes="number",
+        default=0.05,
+        needs=("repair",),
+        excluded_by=("class_",),
     ),
     Option(
         "independence",
         "Which metrics order these classes alike, and which add something.",
         verbs=("measure",),
         takes="flag",
+        excluded_by=("class_",),
     ),
     Option(
         "classes",
         "With --json: also one entry per class. Else: one row per class as CSV.",
         verbs=("measure",),
         takes="flag",
+        excluded_by=("class_",),
     ),
     Option(
         "worst",
@@ -90,6 +99,8 @@ OUTPUT_OPTIONS = (
         verbs=("measure", "perturbed"),
         takes="integer",
         low=0,
+        default=10,
+        excluded_by=("class_",),
     ),
     Option(
         "by",
@@ -97,6 +108,7 @@ OUTPUT_OPTIONS = (
         verbs=("measure",),
         metavar="METRIC",
         values_of="metrics",
+        excluded_by=("class_",),
     ),
     Option(
         "class_",
@@ -122,6 +134,9 @@ OUTPUT_OPTIONS = (
             "dossier disinform",
         ),
         metavar="[KIND=]FILE",
+        repeated=True,
+        needs=("truth",),
+        excluded_by=("advise",),
     ),
     Option(
         "most",
@@ -129,6 +144,8 @@ OUTPUT_OPTIONS = (
         verbs=("rank",),
         takes="integer",
         low=1,
+        default=15,
+        excluded_by=("json_", "growing"),
     ),
     Option(
         "ledger",
@@ -143,6 +160,8 @@ OUTPUT_OPTIONS = (
         verbs=("check", "generalize", "anatomize", "apply", "compose"),
         metavar="NAME",
         panel="Output",
+        needs=("ledger",),
+        excluded_by=("pareto", "check", "advise"),
     ),
     Option(
         "coalition",
@@ -150,6 +169,8 @@ OUTPUT_OPTIONS = (
         verbs=("check", "generalize", "anatomize", "apply", "compose"),
         metavar="NAMES",
         panel="Output",
+        needs=("ledger",),
+        excluded_by=("pareto", "check", "advise"),
     ),
     Option(
         "dataset",
@@ -157,6 +178,8 @@ OUTPUT_OPTIONS = (
         verbs=("check", "generalize", "anatomize", "apply", "compose"),
         metavar="NAME",
         panel="Output",
+        needs=("ledger",),
+        excluded_by=("pareto", "check", "advise"),
     ),
     Option(
         "junit",
@@ -178,26 +201,31 @@ OUTPUT_OPTIONS = (
         verbs=("check",),
         takes="integer",
         low=0,
+        default=10,
     ),
     Option(
         "ledger",
         "Judge with the releases in this ledger, and enter the new one.",
-        verbs=PUBLISHING,
+        verbs=PUBLISHING_VERBS,
         takes="folder",
         panel="Output",
+        excluded_by=("pareto", "check", "advise"),
     ),
     Option(
         "expires",
         "The last day on which its recipient should have it.",
-        verbs=PUBLISHING,
+        verbs=PUBLISHING_VERBS,
         metavar="DAY",
         panel="Output",
+        needs=("ledger",),
+        excluded_by=("pareto", "check", "advise"),
     ),
     Option(
         "out",
         "The new folder to publish in; without it nothing is written.",
         verbs=("generalize",),
         takes="folder",
+        excluded_by=("pareto",),
     ),
     Option(
         "format_",
@@ -205,6 +233,8 @@ OUTPUT_OPTIONS = (
         verbs=("generalize",),
         takes="choice",
         values=RELEASE_FORMATS,
+        needs=("out",),
+        excluded_by=("pareto",),
     ),
     Option(
         "seed",
@@ -212,43 +242,60 @@ OUTPUT_OPTIONS = (
         verbs=("generalize",),
         takes="integer",
         low=0,
+        needs=("out",),
+        excluded_by=("pareto",),
     ),
     Option(
         "dry_run",
         "Search and report, and say if --out could not be written.",
         verbs=("generalize",),
         takes="flag",
+        excluded_by=("pareto",),
     ),
-    Option("force", "Replace the release that is there.", verbs=PUBLISHING, takes="flag"),
+    Option(
+        "force",
+        "Replace the release that is there.",
+        verbs=PUBLISHING_VERBS,
+        takes="flag",
+        needs=("out",),
+        excluded_by=("pareto", "check", "advise"),
+    ),
     Option(
         "private_dir",
         "Where its private part goes; else next to it, as DIR.private.",
-        verbs=PUBLISHING,
+        verbs=PUBLISHING_VERBS,
         takes="folder",
+        needs=("out",),
+        excluded_by=("pareto", "check", "advise"),
     ),
     Option(
         "target",
         "Tell what is left, and how well a model foretells this.",
         verbs=("generalize", "anatomize"),
         takes="column",
+        excluded_by=("pareto", "check", "advise"),
     ),
     Option(
         "no_explain",
         "Do not work out what each promise costs.",
         verbs=("generalize",),
         takes="flag",
+        excluded_by=("pareto", "report"),
     ),
     Option(
         "report",
         "Also write a page about the release (.html).",
         verbs=("generalize", "anatomize", "attack"),
         takes="file",
+        excluded_by=("pareto", "check", "advise"),
+        effect=", which tells it",
     ),
     Option(
         "out",
         "The folder to publish in; it must not exist yet. Without it nothing is written.",
         verbs=("anatomize",),
         takes="folder",
+        excluded_by=("check", "advise"),
     ),
     Option(
         "format_",
@@ -256,6 +303,8 @@ OUTPUT_OPTIONS = (
         verbs=("anatomize",),
         takes="choice",
         values=RELEASE_FORMATS,
+        needs=("out",),
+        excluded_by=("check", "advise"),
     ),
     Option(
         "seed",
@@ -263,6 +312,7 @@ OUTPUT_OPTIONS = (
         verbs=("anatomize",),
         takes="integer",
         low=0,
+        excluded_by=("check", "advise"),
     ),
     Option(
         "queries",
@@ -270,6 +320,7 @@ OUTPUT_OPTIONS = (
         verbs=("anatomize",),
         takes="integer",
         low=0,
+        excluded_by=("check",),
     ),
     Option(
         "workload",
@@ -277,6 +328,8 @@ OUTPUT_OPTIONS = (
         verbs=("anatomize",),
         takes="choice",
         values=("anchored", "range"),
+        default="anchored",
+        excluded_by=("check", "advise"),
     ),
     Option(
         "explain",
@@ -284,8 +337,15 @@ OUTPUT_OPTIONS = (
         verbs=("anatomize",),
         takes="flag",
         off_flag="--no-explain",
+        excluded_by=("check", "advise"),
     ),
-    Option("attack", "Also carry out the four attacks.", verbs=("anatomize",), takes="flag"),
+    Option(
+        "attack",
+        "Also run the attacks of `divulge attack` on 1,000 people.",
+        verbs=("anatomize",),
+        takes="flag",
+        excluded_by=("check", "advise"),
+    ),
     Option(
         "check",
         "TABLE is an anatomized release: hold it against its promises, or the bounds given; "
@@ -298,9 +358,14 @@ OUTPUT_OPTIONS = (
         "Instead: which bounds the table allows in 1 to 4 tables, and what they cost.",
         verbs=("anatomize",),
         takes="flag",
+        excluded_by=("check",),
     ),
     Option(
-        "dry_run", "Divide, group and report; write nothing.", verbs=("anatomize",), takes="flag"
+        "dry_run",
+        "Divide, group and report; write nothing.",
+        verbs=("anatomize",),
+        takes="flag",
+        excluded_by=("check", "advise"),
     ),
     Option(
         "release",
@@ -309,9 +374,14 @@ OUTPUT_OPTIONS = (
         takes="path",
         positional=True,
         metavar="RELEASE",
+        required=True,
     ),
     Option(
-        "out", "The folder to publish in; it must not exist yet.", verbs=("apply",), takes="folder"
+        "out",
+        "The folder to publish in; it must not exist yet.",
+        verbs=("apply",),
+        takes="folder",
+        required=True,
     ),
     Option(
         "suppress_unseen",
@@ -338,6 +408,7 @@ OUTPUT_OPTIONS = (
         metavar="SHARE",
         low=0,
         high=1,
+        default=1.0,
     ),
     Option(
         "accept_incremental_risk",
@@ -378,12 +449,15 @@ OUTPUT_OPTIONS = (
         verbs=("compose",),
         takes="integer",
         metavar="N",
+        default=0,
+        needs=("truth",),
     ),
     Option(
         "who",
         "Tell of this person, by --person: what is believed of her after each release.",
         verbs=("compose",),
         metavar="NAME",
+        needs=("truth",),
     ),
     Option(
         "out",
@@ -404,10 +478,22 @@ OUTPUT_OPTIONS = (
         takes="integer",
         metavar="PEOPLE",
         low=1,
+        effect=": nobody is drawn",
     ),
-    Option("seed", "What they are drawn from.", verbs=("compare",), takes="integer"),
     Option(
-        "out", "Where to write the page; replaced if it is there.", verbs=("report",), takes="file"
+        "seed",
+        "What they are drawn from.",
+        verbs=("compare",),
+        takes="integer",
+        default=1,
+        needs=("attack",),
+    ),
+    Option(
+        "out",
+        "Where to write the page; replaced if it is there.",
+        verbs=("report",),
+        takes="file",
+        default="report.html",
     ),
     Option(
         "audience",
@@ -416,6 +502,7 @@ OUTPUT_OPTIONS = (
         verbs=("report",),
         metavar="WHO",
         values=("internal", "public"),
+        default="internal",
     ),
     Option("title", "What the page is about, as its readers call it.", verbs=("report",)),
     Option(

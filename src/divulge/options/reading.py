@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from divulge.options.row import READING, Option
+from divulge.options.row import READING_VERBS, Option
 
-READING_OPTIONS = (
+SOURCE_OPTIONS = (
     Option(
         "source",
         "File, folder or glob (CSV, Parquet, Arrow, JSON lines, Excel, SPSS, Stata), database, "
@@ -27,99 +27,7 @@ READING_OPTIONS = (
         takes="table",
         positional=True,
         panel="Table",
-    ),
-    Option(
-        "table", "The table to read in a database.", verbs=READING, metavar="NAME", panel="Table"
-    ),
-    Option(
-        "sql",
-        "Instead, what one SELECT of a database gives.",
-        verbs=READING,
-        metavar="SELECT",
-        panel="Table",
-    ),
-    Option(
-        "as_of",
-        "Of Delta Lake or Iceberg: a version, a snapshot, or a moment.",
-        verbs=READING,
-        metavar="VERSION",
-        panel="Table",
-    ),
-    Option(
-        "sheet", "The sheet to read in a spreadsheet.", verbs=READING, metavar="NAME", panel="Table"
-    ),
-    Option(
-        "codes",
-        "Of SPSS or Stata: codes instead of their labels.",
-        verbs=READING,
-        takes="flag",
-        panel="Table",
-    ),
-    Option(
-        "union_columns",
-        "Of files with different columns: nulls where a file lacks one.",
-        verbs=READING,
-        takes="flag",
-        panel="Table",
-    ),
-    Option(
-        "header",
-        "Whether a CSV file or a sheet begins with column names.",
-        verbs=READING,
-        takes="flag",
-        off_flag="--no-header",
-        panel="Table",
-    ),
-    Option(
-        "delimiter",
-        "What separates the cells of a CSV file; found by itself if not given.",
-        verbs=READING,
-        metavar="SIGN",
-        panel="Table",
-    ),
-    Option(
-        "decimal",
-        "The decimal sign of a CSV file, ',' or '.'; found where it is clear.",
-        verbs=READING,
-        metavar="SIGN",
-        panel="Table",
-    ),
-    Option("encoding", "The encoding of a CSV file.", verbs=READING, metavar="NAME", panel="Table"),
-    Option(
-        "engine",
-        "What counts: duckdb (default) or spark, which finds TABLE in catalogs.",
-        verbs=READING,
-        metavar="NAME",
-        panel="Table",
-        values=("duckdb", "spark"),
-    ),
-    Option(
-        "memory_limit",
-        "With duckdb: memory for all of it, 300MB at least; the rest spills.",
-        verbs=READING,
-        metavar="SIZE",
-        panel="Table",
-    ),
-    Option(
-        "temp_directory",
-        "With duckdb: where to spill, in a private folder that goes afterwards.",
-        verbs=READING,
-        takes="folder",
-        panel="Table",
-    ),
-    Option(
-        "master",
-        "With spark: the cluster to run on, such as spark://host:7077.",
-        verbs=READING,
-        metavar="URL",
-        panel="Table",
-    ),
-    Option(
-        "remote",
-        "With spark: the Spark Connect server, such as sc://host:15002.",
-        verbs=READING,
-        metavar="URL",
-        panel="Table",
+        required=True,
     ),
     Option(
         "source",
@@ -128,20 +36,8 @@ READING_OPTIONS = (
         positional=True,
         metavar="TABLE...",
         panel="Table",
-    ),
-    Option(
-        "truth",
-        "The original: guesses are scored by it, and none is made with it.",
-        verbs=("attack",),
-        takes="table",
-        panel="Table",
-    ),
-    Option(
-        "control",
-        "People who are not in the release.",
-        verbs=("attack",),
-        takes="table",
-        panel="Table",
+        required=True,
+        repeated=True,
     ),
     Option(
         "source",
@@ -151,21 +47,7 @@ READING_OPTIONS = (
         positional=True,
         metavar="RELEASE...",
         panel="Table",
-    ),
-    Option(
-        "truth",
-        "The table that they were made of; given once for each release where it changed "
-        "between them.",
-        verbs=("compose",),
-        takes="table",
-        panel="Table",
-    ),
-    Option(
-        "hierarchies",
-        "What labels stand for, where a release has no mapping.",
-        verbs=("compose",),
-        takes="folder",
-        panel="Table",
+        repeated=True,
     ),
     Option(
         "source",
@@ -174,6 +56,167 @@ READING_OPTIONS = (
         verbs=("compare",),
         positional=True,
         metavar="TABLE...",
+        panel="Table",
+        required=True,
+        repeated=True,
+    ),
+)
+READ_OPTIONS = (
+    Option(
+        "table",
+        "The table to read in a database.",
+        verbs=READING_VERBS,
+        metavar="NAME",
+        panel="Table",
+        excluded_by=("check",),
+    ),
+    Option(
+        "sql",
+        "Instead, what one SELECT of a database gives.",
+        verbs=READING_VERBS,
+        metavar="SELECT",
+        panel="Table",
+        excluded_by=("check",),
+    ),
+    Option(
+        "as_of",
+        "Of Delta Lake or Iceberg: a version, a snapshot, or a moment.",
+        verbs=READING_VERBS,
+        metavar="VERSION",
+        panel="Table",
+        excluded_by=("check",),
+    ),
+    Option(
+        "sheet",
+        "The sheet to read in a spreadsheet.",
+        verbs=READING_VERBS,
+        metavar="NAME",
+        panel="Table",
+        excluded_by=("check",),
+    ),
+    Option(
+        "codes",
+        "Of SPSS or Stata: codes instead of their labels.",
+        verbs=READING_VERBS,
+        takes="flag",
+        panel="Table",
+        excluded_by=("check",),
+    ),
+    Option(
+        "union_columns",
+        "Of files with different columns: nulls where a file lacks one.",
+        verbs=READING_VERBS,
+        takes="flag",
+        panel="Table",
+        excluded_by=("check",),
+    ),
+    Option(
+        "header",
+        "Whether a CSV file or a sheet begins with column names.",
+        verbs=READING_VERBS,
+        takes="flag",
+        off_flag="--no-header",
+        panel="Table",
+        excluded_by=("check",),
+    ),
+    Option(
+        "delimiter",
+        "What separates the cells of a CSV file; found by itself if not given.",
+        verbs=READING_VERBS,
+        metavar="SIGN",
+        panel="Table",
+        excluded_by=("check",),
+    ),
+    Option(
+        "decimal",
+        "The decimal sign of a CSV file, ',' or '.'; found where it is clear.",
+        verbs=READING_VERBS,
+        metavar="SIGN",
+        panel="Table",
+        excluded_by=("check",),
+    ),
+    Option(
+        "encoding",
+        "The encoding of a CSV file.",
+        verbs=READING_VERBS,
+        metavar="NAME",
+        panel="Table",
+        default="utf-8",
+        excluded_by=("check",),
+    ),
+)
+"""Arguments of `read`."""
+ENGINE_OPTIONS = (
+    Option(
+        "engine",
+        "What counts: duckdb (default) or spark, which finds TABLE in catalogs.",
+        verbs=READING_VERBS,
+        metavar="NAME",
+        panel="Table",
+        values=("duckdb", "spark"),
+    ),
+    Option(
+        "memory_limit",
+        "With duckdb: memory for all of it, 300MB at least; the rest spills.",
+        verbs=READING_VERBS,
+        metavar="SIZE",
+        panel="Table",
+    ),
+    Option(
+        "temp_directory",
+        "With duckdb: where to spill, in a private folder that goes afterwards.",
+        verbs=READING_VERBS,
+        takes="folder",
+        panel="Table",
+    ),
+    Option(
+        "master",
+        "With spark: the cluster to run on, such as spark://host:7077.",
+        verbs=READING_VERBS,
+        metavar="URL",
+        panel="Table",
+    ),
+    Option(
+        "remote",
+        "With spark: the Spark Connect server, such as sc://host:15002.",
+        verbs=READING_VERBS,
+        metavar="URL",
+        panel="Table",
+    ),
+)
+READING_OPTIONS = (
+    *SOURCE_OPTIONS,
+    *READ_OPTIONS,
+    *ENGINE_OPTIONS,
+    Option(
+        "truth",
+        "The original: guesses are scored by it, and none is made with it.",
+        verbs=("attack",),
+        takes="table",
+        panel="Table",
+        required=True,
+    ),
+    Option(
+        "control",
+        "People who are not in the release.",
+        verbs=("attack",),
+        takes="table",
+        panel="Table",
+    ),
+    Option(
+        "truth",
+        "The table that they were made of; given once for each release where it changed "
+        "between them.",
+        verbs=("compose",),
+        takes="table",
+        panel="Table",
+        repeated=True,
+    ),
+    Option(
+        "hierarchies",
+        "What labels stand for, where a release has no mapping.",
+        verbs=("compose",),
+        takes="folder",
         panel="Table",
     ),
 )

@@ -12,6 +12,7 @@ REQUIREMENT_OPTIONS = (
         verbs=("measure",),
         takes="number",
         panel="Promises",
+        excluded_by=("class_",),
     ),
     Option(
         "l_value",
@@ -20,6 +21,7 @@ REQUIREMENT_OPTIONS = (
         takes="number",
         flags=("--l",),
         panel="Promises",
+        excluded_by=("class_",),
     ),
     Option(
         "policy",
@@ -35,6 +37,7 @@ REQUIREMENT_OPTIONS = (
         metavar="PROMISE",
         panel="Promises",
         values_of="requirable metrics",
+        repeated=True,
         policy_key="promises",
     ),
     Option(
@@ -47,6 +50,7 @@ REQUIREMENT_OPTIONS = (
         low=0,
         high=1,
         policy_key="unique_share",
+        excluded_by=("pareto",),
     ),
     Option(
         "policy",
@@ -61,6 +65,7 @@ REQUIREMENT_OPTIONS = (
         verbs=("check", "generalize", "report", "hierarchy cut"),
         takes="flag",
         panel="Promises",
+        excluded_by=("policy",),
     ),
     Option(
         "protect",
@@ -68,6 +73,7 @@ REQUIREMENT_OPTIONS = (
         verbs=("check", "generalize", "report"),
         metavar="WHO:PROMISE",
         panel="Promises",
+        repeated=True,
         policy_key="protect",
     ),
     Option(
@@ -112,5 +118,6 @@ REQUIREMENT_OPTIONS = (
         verbs=("compare",),
         takes="file",
         panel="Promises",
+        repeated=True,
     ),
 )

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from divulge.options.row import ROLES, Option
+from divulge.options.row import ROLES_VERBS, Option
 
 ROLE_OPTIONS = (
     Option(
         "quasi_identifiers",
         "Quasi-identifier, which she may know: a name, a glob, several with commas.",
-        verbs=ROLES,
+        verbs=ROLES_VERBS,
         takes="columns",
         flags=("--qi",),
         panel="Roles",
@@ -18,7 +18,7 @@ ROLE_OPTIONS = (
     Option(
         "sensitive",
         "Sensitive column: what must not be learnt. As --qi.",
-        verbs=ROLES,
+        verbs=ROLES_VERBS,
         takes="columns",
         panel="Roles",
         policy_key="sensitive",
@@ -26,7 +26,7 @@ ROLE_OPTIONS = (
     Option(
         "identifier",
         "Column that names a person directly; never a quasi-identifier. As --qi.",
-        verbs=ROLES,
+        verbs=ROLES_VERBS,
         takes="columns",
         panel="Roles",
         policy_key="identifier",
@@ -34,7 +34,7 @@ ROLE_OPTIONS = (
     Option(
         "person",
         "Column that tells people apart where one may own several rows.",
-        verbs=ROLES,
+        verbs=ROLES_VERBS,
         takes="column",
         panel="Roles",
         policy_key="person",
@@ -42,7 +42,7 @@ ROLE_OPTIONS = (
     Option(
         "weight",
         "Survey weight: how many people of the population a row stands for.",
-        verbs=ROLES,
+        verbs=ROLES_VERBS,
         takes="column",
         panel="Roles",
         policy_key="weight",
@@ -67,22 +67,7 @@ ROLE_OPTIONS = (
         verbs=("measure", "check", "generalize", "compose"),
         takes="flag",
         panel="Roles",
-    ),
-    Option(
-        "leave_out",
-        "Column not published that names nobody. As --qi; '*' is all the rest.",
-        verbs=("check", "generalize", "anatomize", "compare", "report"),
-        takes="columns",
-        panel="Roles",
-        policy_key="leave_out",
-    ),
-    Option(
-        "plain",
-        "Column that may be published as it is, whatever it looks like. As --qi.",
-        verbs=("check", "generalize", "anatomize", "compare", "report"),
-        takes="columns",
-        panel="Roles",
-        policy_key="plain",
+        needs=("truth",),
     ),
     Option(
         "sensitive",
@@ -101,6 +86,7 @@ ROLE_OPTIONS = (
         flags=("--qi",),
         panel="Roles",
         policy_key="quasi_identifiers",
+        excluded_by=("check",),
     ),
     Option(
         "identifier",
@@ -109,6 +95,7 @@ ROLE_OPTIONS = (
         takes="columns",
         panel="Roles",
         policy_key="identifier",
+        excluded_by=("check",),
     ),
     Option(
         "quasi_identifiers",
@@ -162,5 +149,24 @@ ROLE_OPTIONS = (
         panel="Roles",
         completes=False,
         policy_key="person",
+        needs=("truth",),
+    ),
+    Option(
+        "leave_out",
+        "Column not published that names nobody. As --qi; '*' is all the rest.",
+        verbs=("check", "generalize", "anatomize", "compare", "report"),
+        takes="columns",
+        panel="Roles",
+        policy_key="leave_out",
+        excluded_by=("pareto", "check"),
+    ),
+    Option(
+        "plain",
+        "Column that may be published as it is, whatever it looks like. As --qi.",
+        verbs=("check", "generalize", "anatomize", "compare", "report"),
+        takes="columns",
+        panel="Roles",
+        policy_key="plain",
+        excluded_by=("pareto", "check"),
     ),
 )

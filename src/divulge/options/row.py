@@ -27,7 +27,7 @@ PANELS = ("Records", "Table", "Roles", "Measure", "Adversary", "Promises", "Sear
 """Sections of a command's help, in this order; an option without one is in the last."""
 
 # Commands that share a group of options.
-READING = (
+READING_VERBS = (
     "profile",
     "init",
     "measure",
@@ -44,7 +44,7 @@ READING = (
     "hierarchy cut",
     "hierarchy check",
 )
-ADVERSARY = (
+ADVERSARY_VERBS = (
     "measure",
     "rank",
     "check",
@@ -55,11 +55,11 @@ ADVERSARY = (
     "report",
     "hierarchy cut",
 )
-ROLES = ("measure", "rank", "check", "generalize", "compare", "report")
-PUBLISHING = ("generalize", "anatomize", "apply")
-LEAKAGE = ("dossier leakage", "dossier dip", "dossier release", "dossier disinform")
-MERGING = ("dossier leakage", "dossier resolve", *LEAKAGE[1:])
-MATCHING = (*MERGING, "dossier enhance")
+ROLES_VERBS = ("measure", "rank", "check", "generalize", "compare", "report")
+PUBLISHING_VERBS = ("generalize", "anatomize", "apply")
+LEAKAGE_VERBS = ("dossier leakage", "dossier dip", "dossier release", "dossier disinform")
+MERGING_VERBS = ("dossier leakage", "dossier resolve", *LEAKAGE_VERBS[1:])
+MATCHING_VERBS = (*MERGING_VERBS, "dossier enhance")
 
 _METAVARS = {
     "columns": "COLUMNS",
@@ -103,6 +103,16 @@ class Option:
     """False if a shell does not complete the columns."""
     low: float | None = None
     high: float | None = None
+    needs: tuple[str, ...] = ()
+    """Options of which one must be given for this one to have an effect."""
+    excluded_by: tuple[str, ...] = ()
+    """Options with which this one has no effect."""
+    effect: str = ""
+    """Text after its flag in the message that another option has no effect with or without it."""
+    repeated: bool = False
+    """True if the flag can be repeated, once for each value."""
+    default: str | float | None = None
+    required: bool = False
 
     @property
     def flag(self) -> str:
@@ -122,6 +132,13 @@ class Option:
         if self.metavar == "":
             return _METAVARS.get(self.takes)
         return self.metavar
+
+    @property
+    def unset(self) -> str | float | None:
+        """Its value if the option is not given."""
+        if self.takes == "flag" and not self.off_flag:
+            return False
+        return self.default
 
     @property
     def library_name(self) -> str:

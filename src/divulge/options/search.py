@@ -14,6 +14,8 @@ SEARCH_OPTIONS = (
         takes="integer",
         panel="Search",
         low=1,
+        default=3,
+        excluded_by=("growing",),
     ),
     Option(
         "threshold",
@@ -23,6 +25,8 @@ SEARCH_OPTIONS = (
         panel="Search",
         low=0,
         high=1,
+        default=0.8,
+        excluded_by=("growing",),
     ),
     Option(
         "sets",
@@ -32,6 +36,7 @@ SEARCH_OPTIONS = (
         takes="columns",
         flags=("--set",),
         panel="Search",
+        excluded_by=("growing",),
     ),
     Option(
         "hierarchies",
@@ -40,6 +45,7 @@ SEARCH_OPTIONS = (
         takes="folder",
         panel="Search",
         policy_key="hierarchies",
+        excluded_by=("growing",),
     ),
     Option(
         "prune",
@@ -47,6 +53,7 @@ SEARCH_OPTIONS = (
         verbs=("rank",),
         takes="flag",
         panel="Search",
+        excluded_by=("growing",),
     ),
     Option(
         "growing",
@@ -62,6 +69,8 @@ SEARCH_OPTIONS = (
         takes="integer",
         panel="Search",
         low=1,
+        default=1,
+        needs=("growing",),
     ),
     Option(
         "objective",
@@ -70,6 +79,7 @@ SEARCH_OPTIONS = (
         metavar="NAME",
         panel="Search",
         values_of="objectives",
+        default="loss",
     ),
     Option(
         "method",
@@ -80,6 +90,7 @@ SEARCH_OPTIONS = (
         panel="Search",
         values=GENERALIZATION_METHODS,
         policy_key="method",
+        excluded_by=("pareto",),
     ),
     Option(
         "time_limit",
@@ -89,6 +100,7 @@ SEARCH_OPTIONS = (
         metavar="SECONDS",
         panel="Search",
         low=0,
+        excluded_by=("pareto",),
     ),
     Option(
         "all_optima",
@@ -97,6 +109,7 @@ SEARCH_OPTIONS = (
         takes="flag",
         flags=("--optima",),
         panel="Search",
+        excluded_by=("pareto",),
     ),
     Option(
         "keep_nodes",
@@ -105,6 +118,7 @@ SEARCH_OPTIONS = (
         takes="flag",
         flags=("--nodes",),
         panel="Search",
+        excluded_by=("pareto",),
     ),
     Option(
         "pareto",
@@ -113,6 +127,8 @@ SEARCH_OPTIONS = (
         metavar="METRIC",
         panel="Search",
         values_of="requirable metrics",
+        repeated=True,
+        effect=", which publishes nothing and looks at one level per column",
     ),
     Option(
         "method",
@@ -121,6 +137,8 @@ SEARCH_OPTIONS = (
         takes="choice",
         panel="Search",
         values=ANATOMIZATION_METHODS,
+        default="slppa",
+        excluded_by=("check", "advise"),
     ),
     Option(
         "tables",
@@ -128,6 +146,7 @@ SEARCH_OPTIONS = (
         "'age,zip;gender,job'.",
         verbs=("anatomize",),
         panel="Search",
+        excluded_by=("check", "advise"),
     ),
     Option(
         "linkage",
@@ -136,6 +155,7 @@ SEARCH_OPTIONS = (
         takes="choice",
         panel="Search",
         values=("average", "first"),
+        excluded_by=("check", "advise"),
     ),
     Option(
         "association",
@@ -144,6 +164,7 @@ SEARCH_OPTIONS = (
         takes="choice",
         panel="Search",
         values=("phi2", "cramers_v2"),
+        excluded_by=("check", "advise"),
     ),
     Option(
         "max_table_size",
@@ -152,6 +173,7 @@ SEARCH_OPTIONS = (
         takes="integer",
         panel="Search",
         low=1,
+        excluded_by=("check", "advise"),
     ),
     Option(
         "algorithm",
@@ -160,6 +182,7 @@ SEARCH_OPTIONS = (
         takes="choice",
         panel="Search",
         values=("guaranteed", "paper"),
+        excluded_by=("check", "advise"),
     ),
     Option(
         "locality",
@@ -167,6 +190,7 @@ SEARCH_OPTIONS = (
         verbs=("anatomize",),
         takes="flag",
         panel="Search",
+        excluded_by=("check", "advise"),
     ),
     Option(
         "group_size",
@@ -175,6 +199,7 @@ SEARCH_OPTIONS = (
         takes="integer",
         panel="Search",
         low=1,
+        excluded_by=("check", "advise"),
     ),
     Option(
         "bucket_check",
@@ -184,6 +209,7 @@ SEARCH_OPTIONS = (
         panel="Search",
         argument="check",
         values=("distinct", "frequency"),
+        excluded_by=("check", "advise"),
     ),
     Option(
         "attacks",
@@ -193,6 +219,7 @@ SEARCH_OPTIONS = (
         metavar="NAME",
         panel="Search",
         values_of="attacks",
+        repeated=True,
     ),
     Option(
         "records",
@@ -201,9 +228,15 @@ SEARCH_OPTIONS = (
         takes="integer",
         panel="Search",
         low=1,
+        default=1000,
     ),
     Option(
-        "seed", "What chance is drawn from.", verbs=("attack",), takes="integer", panel="Search"
+        "seed",
+        "What chance is drawn from.",
+        verbs=("attack",),
+        takes="integer",
+        panel="Search",
+        default=1,
     ),
     Option(
         "subsets",
@@ -212,5 +245,6 @@ SEARCH_OPTIONS = (
         takes="integer",
         panel="Search",
         low=0,
+        default=0,
     ),
 )

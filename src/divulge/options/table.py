@@ -7,10 +7,11 @@ The rows are imported when they are first looked up: most callers need only the 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from divulge.errors import InternalError
+from divulge.options.reading import ENGINE_OPTIONS, READ_OPTIONS, READING_OPTIONS
 
 if TYPE_CHECKING:
     from divulge.options.row import Option
@@ -24,7 +25,6 @@ def all_options() -> tuple[Option, ...]:
     from divulge.options.dossier import DOSSIER_OPTIONS
     from divulge.options.hierarchy import HIERARCHY_OPTIONS
     from divulge.options.output import OUTPUT_OPTIONS
-    from divulge.options.reading import READING_OPTIONS
     from divulge.options.requirements import REQUIREMENT_OPTIONS
     from divulge.options.roles import ROLE_OPTIONS
     from divulge.options.search import SEARCH_OPTIONS
@@ -40,6 +40,12 @@ def all_options() -> tuple[Option, ...]:
         *HIERARCHY_OPTIONS,
         *DOSSIER_OPTIONS,
     )
+
+
+READING_NAMES = tuple(option.name for option in READ_OPTIONS)
+"""Arguments of `read`."""
+ENGINE_NAMES = tuple(option.name for option in ENGINE_OPTIONS)
+"""Options that choose an engine and its settings."""
 
 
 def options_of(verb: str) -> Iterator[Option]:
@@ -79,3 +85,33 @@ def flag_of(argument: str, verb: str = "") -> str:
     if option is None or option.positional:
         return f"--{argument.strip('_').replace('_', '-')}"
     return option.flag
+
+
+def command_words(arguments: Mapping[str, Any], verb: str = "") -> tuple[str, ...]:
+    """Return arguments of the library as words of the command line.
+
+    >>> command_words({"quasi_identifiers": ["zip", "age"], "rule_out": {"job": ["none", "other"]}})
+    ('--qi', 'zip,age', '--rule-out', 'job=none', '--rule-out', 'job=other')
+    >>> command_words({"header": False, "codes": True, "sheet": "Data"})
+    ('--no-header', '--codes', '--sheet', 'Data')
+    """
+    words: list[str] = []
+    for name, value in arguments.items():
+        option = find_option(name, verb)
+        flag = flag_of(name, verb)
+        if isinstance(value, bool):
+            words += [flag] if value else [option.off_flag] if option and option.off_flag else []
+        elif isinstance(value, Mapping):
+            pairs = [(key, item) for key, items in value.items() for item in _items(items)]
+            words += [word for key, item in pairs for word in (flag, f"{key}={item}")]
+        elif option is not None and option.takes == "columns":
+            words += [flag, ",".join(_items(value))]
+        else:
+            words += [word for item in _items(value) for word in (flag, str(item))]
+    return tuple(words)
+
+
+def _items(value: Any) -> list[Any]:
+    if isinstance(value, list | tuple):
+        return list(value)
+    return [value]
