@@ -235,6 +235,42 @@ def test_a_wide_decimal_and_another_type(tmp_path: Path) -> None:
         dv.read(tmp_path)
 
 
+@pytest.mark.parametrize("microseconds", [-1, 86_400_000_001])
+def test_times_outside_of_a_day(microseconds: int, tmp_path: Path) -> None:
+    times = pa.array([microseconds] * 2, pa.int64()).view(pa.time64("us"))
+    path = write_parquet(tmp_path, pa.table({"q": times, "s": ["a", "b"]}))
+    result = run_cli("check", str(path), "--qi", "q", "--sensitive", "s", "--k-anonymity", "2")
+    assert (result.code, f"the time {microseconds}, which is not within a day" in result.err) == (
+        2,
+        True,
+    )
+
+
+def test_the_nanoseconds_that_pandas_reads_as_missing() -> None:
+    nanoseconds = pa.array([-(2**63), 0], pa.int64()).view(pa.timestamp("ns"))
+    with pytest.raises(BadInput, match=r"'q' of the Arrow table has dates before 1677-09-22"):
+        dv.read(pa.table({"q": nanoseconds}))
+    first_day = pa.array([dt.datetime(1677, 9, 22)], pa.timestamp("ns"))  # noqa: DTZ001
+    assert dv.read(pa.table({"q": first_day})).column("q").kind == "date"
+
+
+@pytest.mark.parametrize("kind", ["frame", "arrow", "arrows"])
+def test_a_column_without_a_type_is_published_as_text(kind: str, tmp_path: Path) -> None:
+    table = pa.table({"q": pa.nulls(4), "s": ["a", "b", "a", "b"]})
+    source: Any = table
+    if kind != "frame":
+        source = tmp_path / f"t.{kind}"
+        write = pa.ipc.new_file if kind == "arrow" else pa.ipc.new_stream
+        with pa.OSFile(str(source), "wb") as file, write(file, table.schema) as writer:
+            writer.write_table(table)
+    assert dv.read(source).column("q").type == "VARCHAR"
+    release = dv.generalize(
+        source, policy=dv.Policy(k_anonymity=2), quasi_identifiers="q", sensitive="s"
+    )
+    release.write(tmp_path / "release")
+    assert (tmp_path / "release" / "manifest.json").is_file()
+
+
 def test_wide_decimals_inside_of_lists(tmp_path: Path) -> None:
     column = pa.array([[Decimal(1)]], pa.list_(pa.decimal256(60, 0)))
     with pytest.raises(BadInput, match=r"'q' .* has decimals of 60 digits inside of other values"):

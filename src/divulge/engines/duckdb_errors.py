@@ -52,6 +52,7 @@ _CSV_REASONS = (
 _JSON_LOCATION = re.compile(r'JSON (?:transform error )?in file "(.*?)"(?:, in line (\d+))?')
 _JSON_DUPLICATE_KEY = re.compile(r"has duplicate key (\".*\")")
 _INVALID_TEXT = re.compile(r'Invalid string encoding found in Parquet file "(.*?)"')
+_INVALID_TIME = re.compile(r"Invalid TIME value (-?\d+) in Parquet file")
 _NOT_PARQUET = re.compile(
     r"File '(.*?)' too small to be a Parquet file|No magic bytes found at "
     r"(?:end|beginning|start) of file '(.*?)'"
@@ -125,6 +126,12 @@ def _input_failure(text: str) -> BadInput | None:
     if no_text := _INVALID_TEXT.search(text):
         return BadInput(
             f"{no_text.group(1)} cannot be read: it has a text that is not UTF-8",
+            hint="Write it anew",
+        )
+    if no_time := _INVALID_TIME.search(text):
+        return BadInput(
+            f"a Parquet file cannot be read: it has the time {no_time.group(1)}, which is not "
+            "within a day",
             hint="Write it anew",
         )
     if no_parquet := _NOT_PARQUET.search(text):

@@ -54,6 +54,10 @@ AFTER_LAST_DAY = "10000-01-01"
 """Range of Python's calendar, in which engines return values."""
 _DECIDED_BY_TEXT = ("rows", "csv", "json", "excel")
 """Kinds of sources whose dates were checked when they were made."""
+_UNTYPED = '"NULL"'
+"""DuckDB's type of a column without values, which no file can be written with."""
+_FIRST_DAY_IN_NANOSECONDS = "1677-09-22"
+"""First whole day that nanoseconds hold. Pandas reads the first of them as a missing value."""
 _LARGEST_INTEGER = 2**127 - 1
 
 
@@ -140,6 +144,12 @@ def table_of(
     """Return the table of `relation`, its columns as the engine describes them."""
     described = engine.describe(relation)
     check_names((name for name, _ in described), source=source)
+    if untyped := [name for name, type_ in described if type_ == _UNTYPED]:
+        casts = (
+            f"CAST({engine.quote(name)} AS VARCHAR) AS {engine.quote(name)}" for name in untyped
+        )
+        relation = f"(SELECT * REPLACE ({', '.join(casts)}) FROM {relation})"
+        described = engine.describe(relation)
     columns = tuple(Column(name, _short_type(type_), kind_of(type_)) for name, type_ in described)
     if reading.kind not in _DECIDED_BY_TEXT:
         check_range(engine, relation, columns, source=source)
@@ -151,8 +161,10 @@ def check_range(engine: Engine, relation: str, columns: Iterable[Column], *, sou
     failures = {}
     for column in columns:
         cell = engine.quote(column.name)
-        # nanoseconds end in the year 2262
-        if column.kind == "date" and not column.type.endswith("_NS"):
+        if column.kind == "date" and column.type.endswith("_NS"):
+            first_day = engine.cast(engine.literal(_FIRST_DAY_IN_NANOSECONDS), column.type)
+            failures[column] = f"{cell} < {first_day}"
+        elif column.kind == "date":
             bounds = [
                 engine.cast(engine.literal(day), column.type) for day in (FIRST_DAY, AFTER_LAST_DAY)
             ]
@@ -165,7 +177,9 @@ def check_range(engine: Engine, relation: str, columns: Iterable[Column], *, sou
     row = engine.query(f"SELECT {', '.join(looks)} FROM {relation}").to_pylist()[0]
     for index, column in enumerate(failures):
         if row[f"c{index}"]:
-            if column.kind == "date":
+            if column.type.endswith("_NS"):
+                what = f"dates before {_FIRST_DAY_IN_NANOSECONDS}"
+            elif column.kind == "date":
                 what = "dates outside the years 1 to 9999"
             else:
                 what = "integers above 127 bits"
