@@ -13,7 +13,7 @@ import pytest
 from divulge.cli import redaction
 from tests.cli.every_command import GOOD, WITH_ANOTHER_CODE, called, prepare
 from tests.cli.test_every_command import BAD, MISTAKES
-from tests.helpers import run_cli
+from tests.helpers import run_cli, without_digests
 
 PUBLIC = ("demo", "datasets", "metrics")
 """Commands that look at no table of the user's."""
@@ -137,6 +137,61 @@ def test_values_in_words_of_divulge_are_hidden(tmp_path: Path) -> None:
         assert shown.code == 0, shown.err
         assert not re.search(r"person\W+(people|class)", shown.out + shown.err)
         assert "people class" not in shown.out + shown.err
+
+
+OUR_WORDS = (
+    (r"patient (\d+)", r"people \1"),
+    (r"broken leg, left", "attack"),
+    (r"\bcancer\b", "class"),
+    (r"heart disease", "people"),
+    (r"influenza|\bflu\b", "records"),
+    (r"ward (\d)", r"table \1"),
+    (r"(?<=,)f(?=,)", "no"),
+    (r"(?<=,)m(?=,)", "rows"),
+    (r"sex=m", "sex=rows"),
+)
+"""Words of divulge in place of the values, in the same order."""
+BY_VALUES = ("profile", "attack", "compare", "query", "studio", "ledger", "report")
+"""Commands whose numbers depend on the values themselves, draw records, or print the time.
+
+A report is an error here.
+"""
+
+
+def in_our_words(text: str) -> str:
+    for pattern, instead in OUR_WORDS:
+        text = re.sub(pattern, instead, text)
+    return text
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The same files twice; in the second ones the values are words that our messages use."""
+    return (
+        prepare(tmp_path_factory.mktemp("values")),
+        prepare(tmp_path_factory.mktemp("words"), in_our_words),
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name, call in GOOD.items()
+        if not name.startswith((*PUBLIC, *BY_VALUES)) and "--attack" not in call
+    ],
+)
+def test_the_output_is_the_same_whatever_the_values_are(
+    name: str, folders: tuple[Path, Path]
+) -> None:
+    values = called(folders[0], *GOOD[name], redaction.OPTION)
+    words = called(folders[1], *map(in_our_words, GOOD[name]), redaction.OPTION)
+    assert (values.code, words.code) == (0, 0), values.err + words.err
+    for shown, renamed in ((values.out, words.out), (values.err, words.err)):
+        assert without_digests(shown).replace(str(folders[0]), "") == without_digests(
+            renamed
+        ).replace(str(folders[1]), "")
 
 
 def test_the_environment_variable_redacts_too(

@@ -364,3 +364,26 @@ def test_people_dropped_for_a_null_are_not_in_excess(tmp_path: Path) -> None:
     found = join_original(people, [release.write(tmp_path / "release")])
     assert found.lookups[0].exact
     assert called(found)[1] == [None]
+
+
+def test_a_column_of_another_type_in_a_version_of_the_original_is_an_error() -> None:
+    """The number 7 and the text 7 are other people; joined, they would be one."""
+    release = pa.table({"q": ["1", "1"], "s": ["x", "y"]})
+    numbers = pa.table({"id": [7, 8], "q": ["1", "1"], "s": ["x", "y"]})
+    words = numbers.set_column(0, "id", [["7", "8"]])
+    with pytest.raises(BadInput, match=r"the column 'id' is .* Give all versions of the truth the"):
+        dv.compose(
+            [release, release],
+            truth=[numbers, words],
+            person="id",
+            quasi_identifiers="q",
+            sensitive="s",
+        )
+
+
+def test_an_original_without_a_column_of_a_release_is_an_error() -> None:
+    first = pa.table({"q": ["1", "1"], "s": ["x", "y"]})
+    second = pa.table({"q": ["1", "1"], "r": ["2", "2"], "s": ["x", "y"]})
+    message = "lacks the column 'r', by which people are found in release 2. The truth is the"
+    with pytest.raises(BadInput, match=message):
+        dv.compose([first, second], truth=first, quasi_identifiers=["q", "r"], sensitive="s")
