@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from divulge import datasets
-from divulge.api import generalize as api_generalize
+from divulge.api import cut as api_cut
 from divulge.api.measure import measure
 from divulge.metrics import Measurement
 from reproduction.verdicts import Figure, Paper, Row, claim, row
@@ -615,7 +615,7 @@ def figure_4() -> Iterator[Row | Figure]:
     )
     best = {}
     for label, cut_options in readings.items():
-        best[label] = api_generalize.cut(
+        best[label] = api_cut.cut(
             adult(), "age", about=_STATUS, policy=requirements, against=list(_QUASI), **cut_options
         ).cuts
         points = ", ".join(map(str, best[label].cut_points))

@@ -97,7 +97,7 @@ def arguments_of_python() -> frozenset[str]:
 
 def is_message(text: str) -> bool:
     """Report whether a text may be a sentence; SQL, HTML and Python code are none."""
-    return " " in text and not re.search(r"SELECT|<|read_\w+\(|dv\.|SparkEngine\(|\?mode=", text)
+    return " " in text and not re.search(r"\b(FROM|AS)\b|<|read_\w+\(|SparkEngine\(|\?mode=", text)
 
 
 def test_messages_mark_the_arguments_that_they_name() -> None:

@@ -13,9 +13,8 @@ from divulge.api.check import check as check
 from divulge.api.check import check_anatomized as check_anatomized
 from divulge.api.compare import compare as compare
 from divulge.api.compose import compose as compose
-from divulge.api.generalize import cut as cut
+from divulge.api.cut import cut as cut
 from divulge.api.generalize import generalize as generalize
-from divulge.api.generalize import tradeoff as tradeoff
 from divulge.api.measure import measure as measure
 from divulge.api.perturbed import perturbed as perturbed
 from divulge.api.profile import profile as profile
@@ -25,6 +24,7 @@ from divulge.api.rank import growing as growing
 from divulge.api.rank import rank as rank
 from divulge.api.report import report as report
 from divulge.api.side_by_side import side_by_side as side_by_side
+from divulge.api.tradeoff import tradeoff as tradeoff
 from divulge.api.utility import utility as utility
 from divulge.engines import DuckDBEngine as DuckDBEngine
 from divulge.engines import SparkEngine as SparkEngine

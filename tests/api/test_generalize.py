@@ -16,10 +16,17 @@ import pyarrow.parquet as pq
 import pytest
 
 import divulge as dv
-from divulge.api import generalize as api
+from divulge.api.generalize import prepare_search
+from divulge.api.request import resolve_request
+from divulge.releases import ReleaseSearch, release_search
 from tests.api.patients import PATIENTS, classes, patients
 from tests.helpers import without_digests
 from tests.releases.folders import names
+
+
+def search_of(table: Any, policy: dv.Policy) -> ReleaseSearch:
+    """Prepare the search that `generalize` and `tradeoff` begin with."""
+    return prepare_search(dv.read(table), resolve_request(policy=policy), makes_release=True)
 
 
 def test_the_nine_patients_by_hand() -> None:
@@ -87,9 +94,9 @@ def test_a_search_with_other_requirements_reuses_the_counts(
     policies = [dv.Policy.of({**roles, **promises}) for promises in asked]
     apart = [dv.generalize(table, policy=policy) for policy in policies]
     fronts = [dv.tradeoff(table, "entropy_leakage", policy=policy) for policy in policies]
-    ground = api.Groundwork.of(table, policies[0])
+    ground = search_of(table, policies[0])
     _ = ground.measured_original
-    monkeypatch.setattr(api, "count_original", None)
+    monkeypatch.setattr(release_search, "count_original", None)
     for policy, release, front in [*zip(policies, apart, fronts, strict=True)] * 2:
         found = ground.release(policy)
         assert found.to_dict() == release.to_dict()
@@ -118,7 +125,7 @@ def test_a_memory_limit_bounds_the_cache_of_searches(
         "k_anonymity": 2,
         "hierarchies": {name: {"suppress": True} for name in names},
     }
-    found = api.Groundwork.of(table, dv.Policy.of(policy)).rollup("full-domain")
+    found = search_of(table, dv.Policy.of(policy)).rollup("full-domain")
     assert (found.cell_limit, found.lattice.size) == (cells, 131_072)
     assert (found.classes((0,) * 17) is found.classes((0,) * 17)) is remembers
 

@@ -22,15 +22,6 @@ from divulge import anatomization, arrays, attacks, composition, counting, engin
 from divulge import policy as policies
 from divulge.adversary import Adversary
 from divulge.api.attack import attack_by_known_columns
-from divulge.api.changed_risk import (
-    ClassAssignment,
-    FollowedPeople,
-    PeopleMoved,
-    comparable,
-    compare_people,
-    identity_recoding,
-    recoding_of,
-)
 from divulge.api.compose import compose_or_note
 from divulge.api.generalize import generalization_roles, generalize
 from divulge.api.measure import measure
@@ -45,6 +36,15 @@ from divulge.api.request import ResolvedRequest, resolve_request
 from divulge.api.utility import Kind, Utility, utility
 from divulge.arguments import Sentence, arg, marked
 from divulge.arrays import Ints
+from divulge.composition import (
+    ClassAssignment,
+    FollowedPeople,
+    PeopleMoved,
+    comparable,
+    compare_people,
+    identity_recoding,
+    recoding_of,
+)
 from divulge.errors import BadInput, Infeasible
 from divulge.metrics import Measurement
 from divulge.policy import Policy, Verdict, guard
@@ -54,7 +54,6 @@ from divulge.text import as_names
 from divulge.validation import checked
 from divulge.version import __version__
 
-__all__ = ["ComparedTable", "Difference", "PeopleMoved", "TableComparison", "compare"]
 _ATTACKS = ("prosecutor", "singling-out", "inference", "homogeneity")
 """One attack for each of the regulators' criteria, and one for classes with a single value.
 

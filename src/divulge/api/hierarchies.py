@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from divulge import generalization
 from divulge import hierarchies as levels
 from divulge import sources as tables
 from divulge.arguments import arg
@@ -84,7 +83,9 @@ def build(
     explicit_specs = specs or {}
     contingencies = _count_columns(source, columns)
     suggestions = {
-        name: suggest(contingencies[name])[0] for name in columns if name not in explicit_specs
+        name: generalization.suggest(contingencies[name])[0]
+        for name in columns
+        if name not in explicit_specs
     }
     chosen = {
         name: suggestions[name].spec if name in suggestions else explicit_specs[name]
@@ -93,23 +94,6 @@ def build(
     values = {name: contingency.keys[0].labels for name, contingency in contingencies.items()}
     built = levels.build_hierarchies(chosen, values, folder=folder)
     return Built(built, suggestions, chosen, _settings(source), frame=source.frame)
-
-
-def suggest(
-    contingency: Contingency, columns: Sequence[str] | None = None
-) -> tuple[levels.Suggestion, ...]:
-    """Suggest the default rule of each counted column, or of the named columns."""
-    return tuple(
-        levels.suggest_hierarchy(
-            key.name,
-            key.labels,
-            np.bincount(codes, weights=contingency.sizes, minlength=len(key))
-            .astype(np.int64)
-            .tolist(),
-        )
-        for key, codes in zip(contingency.keys, contingency.codes, strict=True)
-        if columns is None or key.name in columns
-    )
 
 
 def cover(table: Any, hierarchies: Levels) -> Coverage:

@@ -11,11 +11,12 @@ from typing import Any
 from divulge import engines, ranking
 from divulge import policy as policies
 from divulge.adversary import Adversary, Assumptions
-from divulge.api.generalize import Hierarchies, generalize
+from divulge.api.generalize import generalize
 from divulge.api.request import resolve_request
 from divulge.arguments import arg
 from divulge.counting import Nulls, Request
 from divulge.errors import BadInput, Infeasible, nearest
+from divulge.generalization import Hierarchies
 from divulge.policy import Policy
 from divulge.sources import Names, Roles, Table, read, resolve_roles
 from divulge.validation import checked

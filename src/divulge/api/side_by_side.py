@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from divulge import anatomization, queries
+from divulge import anatomization, generalization, queries
 from divulge.api import anatomize as api_anatomize
 from divulge.api import generalize as api_generalize
 from divulge.errors import Infeasible
@@ -51,7 +51,7 @@ def side_by_side(
     beta: anatomization.Share,
     quasi_identifiers: Names = (),
     identifier: Names = (),
-    hierarchies: api_generalize.Hierarchies | None = None,
+    hierarchies: generalization.Hierarchies | None = None,
     suppression: float = 0.0,
     tables: int = 2,
     workload: anatomization.Workload | None = None,

@@ -43,12 +43,12 @@ from divulge.anatomization import (
     reconstructed_information,
     recq,
 )
-from divulge.api.generalize import Hierarchies
 from divulge.api.measure import measure
 from divulge.api.opened import OpenedAnatomized, OpenedGeneralized, open_input
 from divulge.arrays import Bools, Ints
 from divulge.counting import Contingency, Domain, Request, count_in_memory
 from divulge.errors import BadInput, nearest
+from divulge.generalization import Hierarchies
 from divulge.hierarchies import Hierarchy, build_hierarchies, load_hierarchies
 from divulge.queries import (
     ModelQuality,

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generalization: find levels, boxes or columns that meet the requirements with least cost."""
 
-from divulge.generalization.cut_points import Cuts, information_of, optimal_cuts
+from divulge.generalization.cut_column import CutColumn, cut_rule
+from divulge.generalization.cut_points import information_of, optimal_cuts
 from divulge.generalization.exact_search import search
+from divulge.generalization.hierarchy_choice import Hierarchies, choose_hierarchies, suggest
 from divulge.generalization.infeasibility import NothingFits
 from divulge.generalization.mondrian import mondrian
 from divulge.generalization.objectives import OBJECTIVES, ObjectiveName, UserFunction
@@ -15,15 +17,18 @@ __all__ = [
     "LEFT_OUT",
     "OBJECTIVES",
     "Box",
-    "Cuts",
+    "CutColumn",
     "Explanation",
     "Front",
+    "Hierarchies",
     "NothingFits",
     "ObjectiveName",
     "Plan",
     "Recoding",
     "Rollup",
     "UserFunction",
+    "choose_hierarchies",
+    "cut_rule",
     "explain",
     "information_of",
     "mondrian",
@@ -32,5 +37,6 @@ __all__ = [
     "published",
     "search",
     "severe_loss",
+    "suggest",
     "with_left_behind",
 ]

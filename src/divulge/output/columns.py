@@ -14,8 +14,8 @@ import pyarrow as pa
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from divulge import metrics, ranking, results
-from divulge.api import generalize, hierarchies, perturbed
+from divulge import generalization, metrics, ranking, results
+from divulge.api import hierarchies, perturbed
 from divulge.api import profile as profiles
 from divulge.hierarchies import Hierarchy
 from divulge.output.formatting import (
@@ -539,9 +539,9 @@ def built_rows(built: hierarchies.Built) -> results.Rows:
     ]
 
 
-@results.text_of.register(generalize.CutColumn)
+@results.text_of.register(generalization.CutColumn)
 def cut_text(
-    cut_column: generalize.CutColumn, *, written: Sequence[Path] = (), most: int = 10
+    cut_column: generalization.CutColumn, *, written: Sequence[Path] = (), most: int = 10
 ) -> RenderableType:
     """Render the ranges, the information they preserve, and the rule for a policy file."""
     cuts = cut_column.cuts
@@ -586,9 +586,9 @@ def cut_text(
     return Group(*parts, hierarchy_text(cut_column.hierarchy, most=most), *written_text(written))
 
 
-@results.document_of.register(generalize.CutColumn)
+@results.document_of.register(generalization.CutColumn)
 def cut_document(
-    cut_column: generalize.CutColumn, *, written: Sequence[Path] = ()
+    cut_column: generalization.CutColumn, *, written: Sequence[Path] = ()
 ) -> dict[str, Any]:
     """Return the document of `divulge hierarchy cut --json`."""
     return {
@@ -600,8 +600,8 @@ def cut_document(
     }
 
 
-@results.rows_of.register(generalize.CutColumn)
-def cut_rows(cut_column: generalize.CutColumn) -> results.Rows:
+@results.rows_of.register(generalization.CutColumn)
+def cut_rows(cut_column: generalization.CutColumn) -> results.Rows:
     """Table with one row for each range."""
     ranges = cut_column.cuts.ranges
     return ("low", "high", "people", "information"), [

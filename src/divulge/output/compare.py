@@ -11,6 +11,7 @@ from rich.text import Text
 
 from divulge import metrics, results
 from divulge.api import compare as comparing
+from divulge.composition import PeopleMoved
 from divulge.output import attack, html, summary
 from divulge.output.formatting import (
     bullet,
@@ -56,7 +57,7 @@ def _changes(
     return {word: changes.count(word) for word in _CHANGES}
 
 
-def _leading_moves(other: comparing.ComparedTable) -> list[comparing.PeopleMoved]:
+def _leading_moves(other: comparing.ComparedTable) -> list[PeopleMoved]:
     """Changes for people by the leading metrics of identity and of each sensitive column."""
     return [move for move in other.moved if move.metric.leads]
 
@@ -214,7 +215,7 @@ def _attack_table(comparison: comparing.TableComparison) -> tuple[list[str], lis
     return ["attack", "about", *(compared_table.name for compared_table in attacked_tables)], rows
 
 
-def _move_sentence(move: comparing.PeopleMoved, other: comparing.ComparedTable) -> str:
+def _move_sentence(move: PeopleMoved, other: comparing.ComparedTable) -> str:
     if move.attribute:
         about = f" of {move.attribute}"
     else:
@@ -496,7 +497,7 @@ def _by_attribute(
     return document
 
 
-def _move_document(move: comparing.PeopleMoved) -> dict[str, Any]:
+def _move_document(move: PeopleMoved) -> dict[str, Any]:
     return {
         "metric": move.metric.name,
         "attribute": move.attribute,

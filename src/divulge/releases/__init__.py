@@ -4,7 +4,7 @@
 from divulge.releases.earlier_release import ContinuedRelease
 from divulge.releases.file_hashes import sha256
 from divulge.releases.formats import Format, choose_format, draw_secret, read_rows, shuffled
-from divulge.releases.generalized import EarlierReleases, GeneralizedRelease, Original, follow
+from divulge.releases.generalized import EarlierReleases, GeneralizedRelease
 from divulge.releases.incremental import (
     REVEALS,
     Decision,
@@ -34,6 +34,7 @@ from divulge.releases.manifest import (
 from divulge.releases.mapping import BOXES, CLASSES, read_boxes, read_mapping, read_types
 from divulge.releases.open import OpenedRelease, needs_publisher, promises_of
 from divulge.releases.release import Register, Release, ReleasePart, Written, refuse_target
+from divulge.releases.release_search import ReleaseSearch
 from divulge.releases.staging import private_place, readable_parent, sync
 from divulge.releases.verification import Fingerprint, Unverified, compare
 
@@ -53,11 +54,11 @@ __all__ = [
     "LabelMeaning",
     "NewRecords",
     "OpenedRelease",
-    "Original",
     "PrivatePart",
     "Register",
     "Release",
     "ReleasePart",
+    "ReleaseSearch",
     "Text",
     "Unverified",
     "ValueIndex",
@@ -65,7 +66,6 @@ __all__ = [
     "choose_format",
     "compare",
     "draw_secret",
-    "follow",
     "is_date",
     "meaning_of_values",
     "needs_publisher",

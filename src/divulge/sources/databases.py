@@ -89,7 +89,7 @@ def one_select(sql: str, dialect: str | None) -> str:
     from sqlglot import exp
 
     refused = BadInput(
-        "sql= is not one SELECT",
+        f"{arg('sql')} is not one SELECT",
         hint="Databases are only read: write one SELECT, or WITH ... SELECT",
     )
     if not _SELECT.match(sql):  # sqlglot would log a warning for other statements

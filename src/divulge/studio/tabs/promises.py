@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from divulge import charts, metrics
-from divulge.api import generalize
+from divulge import charts, metrics, releases
+from divulge.api.generalize import prepare_search
+from divulge.api.request import resolve_request
 from divulge.errors import BadInput, Infeasible
 from divulge.options import METHOD_LABELS
 from divulge.output import formatting, html, summary
@@ -112,7 +113,7 @@ def planned_release(worker: Worker) -> Any:
     """Return the release that meets the policy with the least information loss."""
 
     def search() -> Any:
-        groundwork = _groundwork(worker)
+        groundwork = _release_search(worker)
         worker.begin_step("looking for the levels that lose least")
         return groundwork.release(worker.state.policy)
 
@@ -123,13 +124,14 @@ _PARTS_WITHOUT_COUNTS = ("method", "promises", "suppression", "protect", "unique
 """Parts of a policy whose changes need no new counts."""
 
 
-def _groundwork(worker: Worker) -> generalize.Groundwork:
+def _release_search(worker: Worker) -> releases.ReleaseSearch:
     """Return the counts that `dv.generalize` and `dv.tradeoff` start from."""
 
-    def count_original() -> generalize.Groundwork:
+    def count_original() -> releases.ReleaseSearch:
         table = worker.table
         worker.begin_step("counting")
-        return generalize.Groundwork.of(table, worker.state.policy)
+        request = resolve_request(policy=worker.state.policy)
+        return prepare_search(table, request, makes_release=True)
 
     return worker.cached_by_policy("ground", count_original, *_PARTS_WITHOUT_COUNTS)
 
@@ -162,7 +164,7 @@ def _feasible_nodes(worker: Worker, metric_name: str) -> Any:
 
 def _nodes(worker: Worker, metric_name: str, policy: Policy) -> Any:
     def evaluate() -> Any:
-        groundwork = _groundwork(worker)
+        groundwork = _release_search(worker)
         worker.begin_step("looking at every combination of levels")
         return groundwork.tradeoff(
             policy, metric_name, method="columns" if policy.method == "columns" else "full-domain"

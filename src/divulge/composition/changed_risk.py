@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from divulge import arrays, composition, generalization, metrics, releases
+from divulge import arrays, generalization, metrics, releases
 from divulge.arrays import Bools, Floats, Ints
+from divulge.composition.recipient_view import matching_classes
 from divulge.counting import Contingency
 from divulge.metrics import Measurement
 from divulge.text import as_text
@@ -204,7 +205,7 @@ def recoding_of(
     if unwritten is not None:
         contingency = unwritten.original.people
         recoding = unwritten.plan.recoding
-        class_indices = composition.matching_classes(identity_recoding(people), contingency)
+        class_indices = matching_classes(identity_recoding(people), contingency)
         codes = tuple(column[np.maximum(class_indices, 0)] for column in recoding.codes)
         return replace(
             recoding,
