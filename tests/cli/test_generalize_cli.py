@@ -203,7 +203,7 @@ def test_hierarchies_from_a_folder_and_from_the_data(table: str, tmp_path: Path)
     document = run_cli(*asked, "--json").json()
     assert set(document["chosen_hierarchies"]) == {"age"}
     told = run_cli(*asked).out
-    assert told.index("[hierarchies.age]") < told.index("What was done")
+    assert told.index("What was done") < told.index("[hierarchies.age]")  # the answer first
     assert "[hierarchies.zip]" not in told
 
 

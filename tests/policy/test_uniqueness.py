@@ -494,6 +494,19 @@ def test_a_warning_is_the_first_line_of_the_command(
     assert shown.out.count("Hierarchies chosen from the data") == 1
 
 
+def test_hierarchies_from_the_data_follow_the_answer(tmp_path: Path) -> None:
+    """Three hierarchies fill ten lines; who is unique is told before them, and once."""
+    source = survey(tmp_path / "survey.csv")
+    roles = ["--qi", "age,sex,region", "--sensitive", "disease", "--leave-out", "*"]
+    shown = run_cli(
+        "generalize", source, *roles, "--k-anonymity", "5", "--out", str(tmp_path / "r")
+    )
+    assert shown.code == 0, shown.err
+    answer, _, hierarchies = shown.out.partition("Hierarchies chosen from the data")
+    assert any(line.startswith("k = ") for line in answer.splitlines()[:5])
+    assert hierarchies.count("[hierarchies.") == 3
+
+
 def test_many_columns_are_named_by_a_star(tmp_path: Path) -> None:
     """Thirty columns, most with a blank in their names: a proposal can be pasted into a shell."""
     path = tmp_path / "wide.csv"

@@ -87,7 +87,7 @@ def generalize(
         "adversary": effective_adversary,
         "announce": None
         if json_
-        else lambda suggestions: preface.add(releases.suggestions_text(suggestions)),
+        else lambda suggestions: preface.append(releases.suggestions_text(suggestions)),
     }
     if pareto:
         with preface:

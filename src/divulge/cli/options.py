@@ -95,6 +95,7 @@ class Preface:
 
     def __init__(self, *parts: RenderableType, json_: bool) -> None:
         self._parts = list(parts)
+        self._appendix: list[RenderableType] = []
         self._json = json_
 
     def __enter__(self) -> Self:
@@ -104,23 +105,25 @@ class Preface:
         if kind is not None:
             self.show()
 
-    def add(self, part: RenderableType) -> None:
-        """Add a line, to be shown with the others."""
-        self._parts.append(part)
+    def append(self, part: RenderableType) -> None:
+        """Add a part that follows the result, which is the answer; on an error it comes first."""
+        self._appendix.append(part)
 
     def show(self) -> None:
-        """Show the lines once; not with --json."""
-        if self._json:
-            parts = []
-        else:
-            parts = self._parts
+        """Show everything that was not shown yet; nothing with --json."""
+        self._show([*self._parts, *self._appendix])
         self._parts = []
-        show(*parts)
+        self._appendix = []
+
+    def _show(self, parts: list[RenderableType]) -> None:
+        if not self._json:
+            show(*parts)
 
     def tell(self, result: Result, *, warns: bool, **options: Any) -> None:
         """Show the lines and the result, the result first if it begins with a warning."""
         if not warns:
-            self.show()
+            self._show(self._parts)
+            self._parts = []
         tell(result, json_=self._json, **options)
         self.show()
 

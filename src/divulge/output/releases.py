@@ -373,13 +373,13 @@ def release_rows(release: releases.GeneralizedRelease) -> results.Rows:
 def suggestions_text(suggestions: Mapping[str, Suggestion]) -> RenderableType:
     """Render the hierarchies chosen from the data, in the format of a policy file."""
     return Group(
+        Text(""),
         Text(
             "Hierarchies chosen from the data; put them into your policy file and change what "
             "does not suit:",
             style="bold",
         ),
         *(Padding(Text(item.toml()), (0, 0, 0, 2)) for item in suggestions.values()),
-        Text(""),
     )
 
 
