@@ -428,3 +428,15 @@ def test_spark_ignores_no_folder_of_large_texts(
     if kind == "jsonl":
         with pytest.raises(BadInput, match=r"is in a folder zip=\.\.\., which is a column"):
             dv.read(f"file://{tmp_path}/*/*.jsonl", engine=spark)
+
+
+def test_spark_loses_no_lines_next_to_arrays(
+    tmp_path: Path, spark: SparkEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark_tables, "SMALL_TEXT", 0)
+    (tmp_path / "a.json").write_text('[{"q": 1},\n{"q": 2}]', encoding="utf-8")
+    assert len(rows(dv.read(tmp_path, engine=spark))) == 2
+    (tmp_path / "b.json").write_text('{"q": 3}\n{"q": 4}\n', encoding="utf-8")
+    with pytest.raises(BadInput, match=r"arrays of objects \(a.json\) and lines of objects"):
+        dv.read(tmp_path, engine=spark)
+    assert len(rows(dv.read(tmp_path))) == 4

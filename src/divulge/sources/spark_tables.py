@@ -460,7 +460,7 @@ def _dialects(source: SparkSource, text: ReadOptions, *, engine: SparkEngine) ->
 
 
 def _read_json(source: SparkSource, *, engine: SparkEngine) -> Table:
-    is_array = source.files is not None and any(_starts_array(path) for path in source.files.paths)
+    is_array = source.files is not None and _are_arrays(source.files, source.display_name)
     frame = engine.session.read.json(list(source.paths), mode="FAILFAST", multiLine=is_array)
     _refuse_folders(source, frame)
     if not frame.columns:
@@ -499,6 +499,22 @@ def _with_texts(
     ]
     reader = engine.session.read.schema(StructType(fields))
     return reader.json(list(source.paths), mode="FAILFAST", multiLine=is_array)
+
+
+def _are_arrays(files: Files, source: str) -> bool:
+    """Return whether the files are arrays of objects; arrays and lines together raise an error.
+
+    Spark would read only the first line of the files of lines.
+    """
+    arrays = [path for path in files.paths if _starts_array(path)]
+    lines = [path for path in files.paths if path not in arrays]
+    if arrays and lines:
+        raise BadInput(
+            f"{source} holds arrays of objects ({arrays[0].name}) and lines of objects "
+            f"({lines[0].name})",
+            hint="Write all files alike, or name one kind with a glob",
+        )
+    return bool(arrays)
 
 
 def _starts_array(path: Path) -> bool:
