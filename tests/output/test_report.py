@@ -105,10 +105,10 @@ def test_the_page_shows_numbers_counted_by_hand() -> None:
 
 
 def test_the_policy_of_a_report_is_a_policy_file(tmp_path: Path) -> None:
-    from divulge.output.provenance import policy_text
+    from divulge.output.provenance import invocation
 
     report = dv.report(PATIENTS, {"k_anonymity": 5}, plain="note", **ROLES, date=DAY)
-    (tmp_path / "divulge.toml").write_text(policy_text(report), encoding="utf-8")
+    (tmp_path / "divulge.toml").write_text(invocation(report).as_policy(), encoding="utf-8")
     assert dv.check(PATIENTS, tmp_path / "divulge.toml").holds
 
 

@@ -61,8 +61,8 @@ class MadeFrom:
     file: Policy = field(default_factory=Policy)
     """The part of the policy that comes from the named file."""
     adversary: Adversary | None = None
-    options: tuple[str, ...] = ()
-    """Command-line options for reading the table and for making the release."""
+    reading: Mapping[str, Any] = field(default_factory=dict)
+    """Reading options of the table, as arguments of `read`."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -116,9 +116,8 @@ def generalize(
         utility=left,
     )
     if report is not None:
-        made = replace(
-            _report_on(release, in_force, effective_adversary, table.flags), explanation=explanation
-        )
+        made = _report_on(release, in_force, effective_adversary, table.reading)
+        made = replace(made, explanation=explanation)
         write_report(replace(made, utility=left or made.utility), report, json_=json_)
     makers: Makers = {
         "leakages": release.chart,
@@ -129,7 +128,7 @@ def generalize(
 
 
 def _report_on(
-    release: Any, in_force: PolicyInEffect, adversary: Adversary, flags: tuple[str, ...]
+    release: Any, in_force: PolicyInEffect, adversary: Adversary, reading: dict[str, Any]
 ) -> Any:
     """Return the report, with the policy file, adversary and options that reproduce it."""
     made = dv.report(release)
@@ -137,6 +136,6 @@ def _report_on(
         "policy": in_force.policy,
         "file": policy_of(in_force.file, ()),
         "adversary": adversary if adversary.explicit_settings else None,
-        "options": flags,
+        "reading": reading,
     }
     return replace(made, policy=in_force.file, made_from=replace(made.made_from, **again))

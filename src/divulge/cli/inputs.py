@@ -86,11 +86,6 @@ class TableOptions(options.Arguments):
             if name in READING_NAMES and value != option_of(name).unset
         }
 
-    @property
-    def flags(self) -> tuple[str, ...]:
-        """Reading options as flags; the engine is not one of them, because it changes no number."""
-        return command_words(self.reading)
-
     def chosen_engine(self) -> Any:
         """Return the chosen engine, with its settings."""
         name = self.values.get("engine")
@@ -256,7 +251,7 @@ def table_or_release(
     if not is_release(table.source):
         opens_private = with_private or private_dir is not None
         return open_measurable(table.source if opens_private else table.read(), **private)
-    for flag in table.flags[:1]:
+    for flag in command_words(table.reading)[:1]:
         raise BadInput(
             f"{flag} has no effect: {table.source} is a release, which says how its table is read"
         )

@@ -92,7 +92,7 @@ def report(
         again = replace(
             made.made_from,
             source=without_secrets(table.source),
-            options=table.flags,
+            reading=table.reading,
             file=policy_of(in_force.file, ()),
         )
         made = replace(made, made_from=again)

@@ -5,6 +5,7 @@ Lists of names that a user can choose from (roles, methods, formats) are in `nam
 """
 
 from divulge.options.idle import idle_reason
+from divulge.options.invocation import Invocation, is_expressible
 from divulge.options.names import (
     ANATOMIZATION_METHODS,
     DEFAULT_METHOD,
@@ -51,12 +52,14 @@ __all__ = [
     "AnatomizationMethod",
     "ColumnRole",
     "GeneralizationMethod",
+    "Invocation",
     "Option",
     "ReleaseFormat",
     "all_options",
     "command_words",
     "flag_of",
     "idle_reason",
+    "is_expressible",
     "option_of",
     "options_of",
 ]

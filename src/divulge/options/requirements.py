@@ -75,6 +75,7 @@ REQUIREMENT_OPTIONS = (
         panel="Promises",
         repeated=True,
         policy_key="protect",
+        argument="protections",
     ),
     Option(
         "suppression",
@@ -119,5 +120,6 @@ REQUIREMENT_OPTIONS = (
         takes="file",
         panel="Promises",
         repeated=True,
+        argument="policies",
     ),
 )

@@ -7,6 +7,7 @@ The rows are imported when they are first looked up: most callers need only the 
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -94,24 +95,41 @@ def command_words(arguments: Mapping[str, Any], verb: str = "") -> tuple[str, ..
     ('--qi', 'zip,age', '--rule-out', 'job=none', '--rule-out', 'job=other')
     >>> command_words({"header": False, "codes": True, "sheet": "Data"})
     ('--no-header', '--codes', '--sheet', 'Data')
+    >>> command_words({"suppressed": {"*": "wildcard"}, "orders": {"size": ["S", "M", "L"]}})
+    ('--suppressed', '*', '--as', 'wildcard', '--order', 'size=S,M,L')
     """
-    words: list[str] = []
-    for name, value in arguments.items():
-        option = find_option(name, verb)
-        flag = flag_of(name, verb)
-        if isinstance(value, bool):
-            words += [flag] if value else [option.off_flag] if option and option.off_flag else []
-        elif isinstance(value, Mapping):
-            pairs = [(key, item) for key, items in value.items() for item in _items(items)]
-            words += [word for key, item in pairs for word in (flag, f"{key}={item}")]
-        elif option is not None and option.takes == "columns":
-            words += [flag, ",".join(_items(value))]
-        else:
-            words += [word for item in _items(value) for word in (flag, str(item))]
-    return tuple(words)
+    return tuple(itertools.chain.from_iterable(_words(*item, verb) for item in arguments.items()))
+
+
+def _words(name: str, value: Any, verb: str) -> list[str]:
+    option = find_option(name, verb)
+    flag = flag_of(name, verb)
+    if isinstance(value, bool):
+        off_flag = [option.off_flag] if option and option.off_flag else []
+        return [flag] if value else off_flag
+    if name == "suppressed":
+        texts = [word for text in value for word in (flag, text)]
+        return [*texts, flag_of("as_"), next(iter(value.values()))] if value else []
+    if isinstance(value, Mapping):
+        joins = name == "orders"
+        pairs = [
+            f"{key}={item}"
+            for key, values in value.items()
+            for item in ([",".join(values)] if joins else _items(values))
+        ]
+        return [word for pair in pairs for word in (flag, pair)]
+    if option is not None and option.takes == "columns":
+        return [flag, ",".join(_items(value))]
+    return [word for item in _items(value) for word in (flag, _text(item))]
 
 
 def _items(value: Any) -> list[Any]:
     if isinstance(value, list | tuple):
         return list(value)
     return [value]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:g}"
+    return str(value)

@@ -8,8 +8,8 @@ file.
 from __future__ import annotations
 
 import platform
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,12 @@ from divulge.api import compare as comparing
 from divulge.api.anatomized import AnatomizedRelease
 from divulge.api.check import ReleaseCheck
 from divulge.api.report import Report
-from divulge.options import DEFAULT_METHOD, ROLES, flag_of
+from divulge.options import DEFAULT_METHOD, ROLES, SINGLE_ROLES, Invocation, is_expressible
 from divulge.output import html, summary
 from divulge.output.formatting import settings_sentence
 from divulge.output.html import Html, el
 from divulge.policy import Promise
-from divulge.text import as_names, toml_text
+from divulge.text import as_names
 from divulge.version import __version__
 
 UTILITY_HINT = (
@@ -39,6 +39,7 @@ NO_ATTACKS_NOTE = (
     "--original TABLE."
 )
 _TABLE_PLACEHOLDER = "TABLE"
+_PAGE = "report.html"
 
 
 def promises(report: Report) -> list[Promise]:
@@ -107,12 +108,13 @@ def _without_background(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def repeat_section(report: Report) -> Html:
     """Build the command, the Python code and the policy file, and what they omit."""
-    policy = policy_text(report)
+    call = invocation(report)
+    policy = call.as_policy()
     parts: list[Any] = [
         el("p", "On the command line:"),
-        el("pre", *html.by_line(_command_text(report))),
+        el("pre", *html.by_line(call.as_command())),
         el("p", "From Python:"),
-        el("pre", *html.by_line(_python_text(report))),
+        el("pre", *html.by_line(_python_text(report, call))),
     ]
     if policy:
         parts += [el("p", "As a policy file (divulge.toml):"), el("pre", *html.by_line(policy))]
@@ -153,8 +155,8 @@ def _source(report: Report) -> str:
     return source
 
 
-def _roles(report: Report) -> dict[str, list[str]]:
-    """List the columns of each role."""
+def _roles(report: Report) -> dict[str, Any]:
+    """Return the columns of each role: a name, or a list of names."""
     settings: Any = report.settings
     if isinstance(report.found, releases.GeneralizedRelease):
         column_roles = report.found.original.roles
@@ -162,179 +164,99 @@ def _roles(report: Report) -> dict[str, list[str]]:
     elif isinstance(report.found, AnatomizedRelease):
         settings = {role: getattr(report.found.roles, role, ()) for role in ROLES}
     role_columns = {role: settings.get(role) for role in ROLES}
-    return {role: list(as_names(names)) for role, names in role_columns.items() if names}
+    return {
+        role: names if role in SINGLE_ROLES else list(as_names(names))
+        for role, names in role_columns.items()
+        if names
+    }
 
 
-def _command_text(report: Report) -> str:
-    if isinstance(report.found, comparing.TableComparison):
-        return _command_of_comparison(report.found, _roles(report))
-    if isinstance(report.found, attacks.AttackResult):
-        return _command_of_attack(report.found)
-    flags = [
-        word for role, names in _roles(report).items() for word in (flag_of(role), ",".join(names))
-    ]
-    options = [
-        *report.made_from.options,
-        *_policy_flags(report),
-        *adversary_flags(report.made_from.adversary),
-    ]
-    if report.made_from.title:
-        page_options = ["--title", report.made_from.title]
-    else:
-        page_options = []
-    page_options += ["--date", report.date.isoformat(), "--out", "report.html"]
-    if isinstance(report.found, releases.GeneralizedRelease):
-        share = report.found.policy.suppression
-        if share != report.made_from.file.suppression:
-            options += ["--suppression", f"{share:g}"]
-        if _needs_method(report):
-            options += ["--method", report.found.plan.request_name]
-        if _needs_objective(report.found.plan):
-            options += ["--objective", report.found.plan.objective]
-        return shlex.join(
-            ["divulge", "generalize", _source(report), *flags, *options, "--report", "report.html"]
-        )
-    if isinstance(report.found, AnatomizedRelease):
-        bounds = [
-            word
-            for line in report.found.model.texts().items()
-            for word in (f"--{line[0]}", str(line[1]))
-        ]
-        return shlex.join(
-            ["divulge", "anatomize", _source(report), *flags, *bounds, "--report", "report.html"]
-        )
-    if report.public:
-        page_options = ["--audience", "public", *page_options]
-    if report.release is not None or isinstance(report.found, ReleaseCheck):
-        flags = []
-    return shlex.join(["divulge", "report", _source(report), *flags, *options, *page_options])
-
-
-def _needs_method(report: Report) -> bool:
-    """Return whether a repeated command must name the method."""
+def invocation(report: Report) -> Invocation:
+    """Return the call that makes a report again."""
     result = report.found
-    default_method = report.made_from.file.method or DEFAULT_METHOD
-    return (
-        isinstance(result, releases.GeneralizedRelease)
-        and result.plan.request_name != default_method
+    if isinstance(result, comparing.TableComparison):
+        return _invocation_of_comparison(result, _roles(report))
+    if isinstance(result, attacks.AttackResult):
+        return _invocation_of_attack(result)
+    call = Invocation(
+        "report",
+        (_source(report),),
+        {**_roles(report), **report.made_from.reading},
+        adversary=_adversary_settings(report.made_from.adversary),
+        flags={**_policy_options(report), **_page_options(report)},
+        policy=_policy_argument(report),
+        document=_policy_document(report),
     )
+    if isinstance(result, releases.GeneralizedRelease):
+        return replace(
+            call,
+            verb="generalize",
+            arguments={**call.arguments, **_search_arguments(report, result)},
+            flags={**_policy_options(report), "report": _PAGE},
+        )
+    if isinstance(result, AnatomizedRelease):
+        return replace(
+            call,
+            verb="anatomize",
+            arguments={**call.arguments, **result.model.texts()},
+            adversary={},
+            flags={"report": _PAGE},
+            policy=None,
+        )
+    if report.release is not None or isinstance(result, ReleaseCheck):
+        without_roles = {name: value for name, value in call.arguments.items() if name not in ROLES}
+        has_policy = report.made_from.policy is not None
+        return replace(call, arguments=without_roles, policy=call.policy if has_policy else None)
+    return call
 
 
-def _needs_objective(plan: generalization.Plan) -> bool:
-    """Return whether a repeated command must name the objective.
+def _page_options(report: Report) -> dict[str, Any]:
+    options: dict[str, Any] = {}
+    if report.public:
+        options["audience"] = "public"
+    if report.made_from.title:
+        options["title"] = report.made_from.title
+    return {**options, "date": report.date.isoformat(), "out": _PAGE}
+
+
+def _search_arguments(report: Report, release: releases.GeneralizedRelease) -> dict[str, Any]:
+    """Return the settings of a search, the method and the objective if they are not the defaults.
 
     A custom objective function has no name that a command could pass.
     """
-    return plan.objective in generalization.OBJECTIVES and plan.objective != next(
-        iter(generalization.OBJECTIVES)
-    )
+    arguments: dict[str, Any] = {"suppression": release.policy.suppression}
+    if release.plan.request_name != (report.made_from.file.method or DEFAULT_METHOD):
+        arguments["method"] = release.plan.request_name
+    objective = release.plan.objective
+    objectives = list(generalization.OBJECTIVES)
+    if objective in objectives and objective != objectives[0]:
+        arguments["objective"] = objective
+    return arguments
 
 
-def _policy_flags(report: Report) -> list[str]:
+def _policy_options(report: Report) -> dict[str, Any]:
     """Return the policy file, and the requirements passed in addition to it."""
     policy = report.made_from.policy
     if policy is None:
-        if report.verdict is not None and report.release is None:
-            requirements = promises(report)
-        else:
-            requirements = []
-        return [
-            word
-            for text in dict.fromkeys(requirement.text for requirement in requirements)
-            for word in ("--promise", text)
-        ]
+        if report.verdict is None or report.release is not None:
+            return {}
+        return {"promise": list(dict.fromkeys(promise.text for promise in promises(report)))}
     file_policy = report.made_from.file
-    if report.policy is None:
-        flags = []
-    else:
-        flags = ["--policy", Path(report.policy).name if report.public else report.policy]
-    flags += [
-        word
-        for requirement in policy.promises
-        if requirement not in file_policy.promises
-        for word in ("--promise", requirement.text)
+    options: dict[str, Any] = {}
+    if report.policy is not None:
+        options["policy"] = Path(report.policy).name if report.public else report.policy
+    options["promise"] = [
+        promise.text for promise in policy.promises if promise not in file_policy.promises
     ]
-    return flags + (
-        ["--unique-share", f"{policy.unique_share:g}"]
-        if policy.unique_share != file_policy.unique_share
-        else []
-    )
+    if policy.unique_share != file_policy.unique_share:
+        options["unique_share"] = policy.unique_share
+    return options
 
 
-_ADVERSARY_OPTIONS = {
-    "original": "--original",
-    "prior": "--prior",
-    "rule_out": "--rule-out",
-    "rule_in": "--rule-in",
-    "distances": "--distance",
-    "taxonomies": "--hierarchy",
-    "orders": "--order",
-    "population": "--population",
-    "population_count": "--population-count",
-    "nulls": "--nulls",
-    "recursive_l": "--recursive-l",
-    "tries": "--tries",
-    "within": "--within",
-}
-
-
-def adversary_flags(adversary: Adversary | None) -> list[str]:
-    """Return the settings of the adversary that can be written as options."""
-    flags: list[str] = []
-    for name, setting in ({} if adversary is None else adversary.explicit_settings).items():
-        if not _is_expressible(name, setting):
-            continue
-        if name == "suppressed":
-            flags += [word for text in setting for word in ("--suppressed", text)]
-            if setting:
-                flags += ["--as", next(iter(setting.values()))]
-        elif not isinstance(setting, Mapping):
-            flags += [_ADVERSARY_OPTIONS[name], str(setting)]
-        elif name == "orders":
-            flags += [
-                word
-                for column, order in setting.items()
-                for word in ("--order", f"{column}={','.join(order)}")
-            ]
-        else:
-            pairs = (
-                (column, value)
-                for column, column_setting in setting.items()
-                for value in ([column_setting] if _is_scalar(column_setting) else column_setting)
-            )
-            flags += [
-                word
-                for column, value in pairs
-                for word in (_ADVERSARY_OPTIONS[name], f"{column}={value}")
-            ]
-    return flags
-
-
-def _is_scalar(setting: Any) -> bool:
-    return isinstance(setting, str | Path | int | float)
-
-
-def _is_expressible(name: str, setting: Any) -> bool:
-    """Return whether a setting can be an option of a command.
-
-    Paths, names and texts can; frames, probabilities and trees cannot.
-    """
-    if not isinstance(setting, Mapping):
-        return _is_scalar(setting)
-    list_settings = ("rule_out", "rule_in")
-    if name == "suppressed":
-        return len(set(setting.values())) < 2
-    if name == "orders":
-        return not any("," in value for order in setting.values() for value in order)
-    if name in list_settings:
-        return all(
-            isinstance(item, str)
-            for column_setting in setting.values()
-            for item in ([column_setting] if _is_scalar(column_setting) else column_setting)
-        )
-    return all(
-        isinstance(item, str | Path) or name in ("tries", "within") for item in setting.values()
-    )
+def _adversary_settings(adversary: Adversary | None) -> dict[str, Any]:
+    if adversary is None:
+        return {}
+    return adversary.explicit_settings
 
 
 def _omissions(report: Report) -> Iterator[str]:
@@ -394,7 +316,7 @@ def _release_omissions(release: releases.GeneralizedRelease) -> Iterator[str]:
 
 def _adversary_omissions(report: Report, adversary: Adversary | None) -> Iterator[str]:
     for name, setting in ({} if adversary is None else adversary.explicit_settings).items():
-        if not _is_expressible(name, setting):
+        if not is_expressible(name, setting):
             yield (
                 f"The adversary's {name.replace('_', ' ')} was given as a value of Python that no "
                 "option of the command takes."
@@ -428,54 +350,26 @@ def _nondefault_settings(report: Report) -> list[str]:
     return assumptions + (["nulls"] if settings.get("nulls", "category") != "category" else [])
 
 
-def _command_of_comparison(
+def _invocation_of_comparison(
     comparison: comparing.TableComparison, roles: Mapping[str, Sequence[str]]
-) -> str:
-    """Return the command with all tables, or with one table and its policies."""
+) -> Invocation:
+    """Return the call with all tables, or with one table and its policies."""
     settings = comparison.settings
-    flags = [word for role, names in roles.items() for word in (flag_of(role), ",".join(names))]
-    flags += [word for name in settings["policies"] for word in ("--policy", name)]
-    if settings["original"] in (None, comparison.reference.source):
-        options = []
-    else:
-        options = ["--original", settings["original"]]
-    if settings["target"] is not None:
-        options += ["--target", settings["target"]]
-    attack_settings = settings["attack"]
-    if attack_settings is not None:
-        options += [
-            "--attack",
-            str(attack_settings["records"]),
-            "--seed",
-            str(attack_settings["seed"]),
-        ]
-    if settings["applied"]:
-        sources = [comparison.reference.source]
-    else:
-        sources = [compared_table.source for compared_table in comparison]
-    return shlex.join(["divulge", "compare", *sources, *flags, *options, "--out", "compare.html"])
-
-
-def _python_of_comparison(
-    comparison: comparing.TableComparison, roles: Mapping[str, Sequence[str]]
-) -> str:
-    settings = comparison.settings
-    if settings["applied"]:
-        sources = [comparison.reference.source]
-    else:
-        sources = [compared_table.source for compared_table in comparison]
-    arguments = [
-        repr(sources),
-        *([f"policies={settings['policies']!r}"] if settings["policies"] else []),
-    ]
+    arguments: dict[str, Any] = dict(roles)
+    if settings["policies"]:
+        arguments["policies"] = settings["policies"]
     if settings["original"] not in (None, comparison.reference.source):
-        arguments += [f"original={settings['original']!r}"]
-    arguments += [f"{role}={names!r}" for role, names in roles.items()]
+        arguments["original"] = settings["original"]
     if settings["target"] is not None:
-        arguments += [f"target={settings['target']!r}"]
+        arguments["target"] = settings["target"]
     if settings["attack"] is not None:
-        arguments += [f"attack={settings['attack']['records']}, seed={settings['attack']['seed']}"]
-    return f'dv.report(dv.compare({", ".join(arguments)})).save("compare.html")'
+        arguments["attack"] = settings["attack"]["records"]
+        arguments["seed"] = settings["attack"]["seed"]
+    if settings["applied"]:
+        sources = [comparison.reference.source]
+    else:
+        sources = [compared_table.source for compared_table in comparison]
+    return Invocation("compare", tuple(sources), arguments, flags={"out": "compare.html"})
 
 
 def _attack_arguments(result: attacks.AttackResult) -> dict[str, Any]:
@@ -499,27 +393,10 @@ def _attack_arguments(result: attacks.AttackResult) -> dict[str, Any]:
     }
 
 
-def _command_of_attack(result: attacks.AttackResult) -> str:
-    arguments = _attack_arguments(result)
-    repeated_options = [
-        word for name in arguments.pop("attacks", ()) for word in ("--attack", name)
-    ]
-    repeated_options += [word for text in result.settings["policy"] for word in ("--promise", text)]
-    flags = [
-        (flag_of(name, "attack"), ",".join(value) if isinstance(value, list) else str(value))
-        for name, value in arguments.items()
-    ]
-    words = [word for flag in flags for word in flag]
-    return shlex.join(
-        [
-            "divulge",
-            "attack",
-            result.settings["source"],
-            *words,
-            *repeated_options,
-            "--report",
-            "report.html",
-        ]
+def _invocation_of_attack(result: attacks.AttackResult) -> Invocation:
+    flags = {"promise": result.settings["policy"], "report": _PAGE}
+    return Invocation(
+        "attack", (result.settings["source"],), _attack_arguments(result), flags=flags
     )
 
 
@@ -563,103 +440,48 @@ def _attack_settings(result: attacks.AttackResult) -> dict[str, str]:
     }
 
 
-def _python_text(report: Report) -> str:
-    if isinstance(report.found, comparing.TableComparison):
-        return _python_of_comparison(report.found, _roles(report))
-    if isinstance(report.found, attacks.AttackResult):
-        attack_arguments = ", ".join(
-            f"{name}={arguments!r}" for name, arguments in _attack_arguments(report.found).items()
-        )
-        return (
-            f"found = dv.attack({report.found.settings['source']!r}, "
-            f'{attack_arguments})\ndv.report(found).save("report.html")'
-        )
+def _python_text(report: Report, call: Invocation) -> str:
+    """Return the Python code that makes the result and saves the page."""
+    if call.verb == "compare":
+        return f'dv.report({call.as_python()}).save("compare.html")'
+    if call.verb == "attack":
+        return f'found = {call.as_python()}\ndv.report(found).save("{_PAGE}")'
+    source = "table" if call.sources == (_TABLE_PLACEHOLDER,) else ""
+    page_arguments = ['audience="public"'] if report.public else []
+    if report.made_from.title:
+        page_arguments.append(f"title={report.made_from.title!r}")
+    day = report.date
+    page_arguments.append(f"date=datetime.date({day.year}, {day.month}, {day.day})")
+    closing = f'{", ".join(page_arguments)}).save("{_PAGE}")'
+    if call.verb == "report":
+        return f"{call.as_python(source).removesuffix(')')}, {closing}"
+    return f"release = {call.as_python(source)}\ndv.report(release, {closing}"
+
+
+def _policy_argument(report: Report) -> Any:
+    """Return the policy in Python: a path, the bounds, or None.
+
+    A policy that bounds cannot express is the file `divulge.toml`, whose text the page shows.
+    """
+    if report.policy is not None and not report.public:
+        return report.policy
     bounds = {
         promise.metric.name: _integer_bound(promise.bound)
         for promise in promises(report)
         if promise.attribute is None and promise.l_value is None
     }
-    effective_policy = report.made_from.policy
-    title = report.made_from.title
-    policy = _policy_argument(report, bounds)
-    roles = [f"{role}={names!r}" for role, names in _roles(report).items()]
-    page_arguments = ['audience="public"'] if report.public else []
-    if title:
-        page_arguments.append(f"title={title!r}")
-    page_arguments.append(
-        f"date=datetime.date({report.date.year}, {report.date.month}, {report.date.day})"
-    )
-    source = "table" if _source(report) == _TABLE_PLACEHOLDER else repr(_source(report))
-    closing = f'{", ".join(page_arguments)}).save("report.html")'
-    if isinstance(report.found, releases.GeneralizedRelease):
-        arguments = [
-            source,
-            f"policy={policy}",
-            *roles,
-            f"suppression={report.found.policy.suppression:g}",
-        ]
-        if _needs_method(report):
-            arguments.append(f"method={report.found.plan.request_name!r}")
-        if _needs_objective(report.found.plan):
-            arguments.append(f"objective={report.found.plan.objective!r}")
-        return f"release = dv.generalize({', '.join(arguments)})\ndv.report(release, {closing}"
-    if isinstance(report.found, AnatomizedRelease):
-        arguments = [
-            source,
-            *roles,
-            *(f"{name}={bound!r}" for name, bound in report.found.model.texts().items()),
-        ]
-        return f"release = dv.anatomize({', '.join(arguments)})\ndv.report(release, {closing}"
-    if report.release is not None or isinstance(report.found, ReleaseCheck):
-        roles = []
-        policy = policy if effective_policy is not None else ""
-    adversary = report.made_from.adversary
-    literal_settings = {
-        name: setting
-        for name, setting in ({} if adversary is None else adversary.explicit_settings).items()
-        if _is_literal(setting)
-    }
-    adversary_arguments = (
-        [
-            f"adversary=dv.Adversary({', '.join(f'{n}={setting!r}' for n, setting in literal_settings.items())})"  # noqa: E501
-        ]
-        if literal_settings
-        else []
-    )
-    arguments = [source, *([policy] if policy else []), *roles, *adversary_arguments]
-    return f"dv.report({', '.join(arguments)}, {closing}"
-
-
-def _policy_argument(report: Report, bounds: Mapping[str, float]) -> str:
-    """Return the policy as Python: a path, the bounds, or an empty string.
-
-    A policy that bounds cannot express is the file `divulge.toml`, whose text the page shows.
-    """
-    if report.policy is not None and not report.public:
-        return repr(report.policy)
     policy = report.made_from.policy
     if (
         report.policy is None
         and policy is not None
         and (policy.protections or len(policy.promises) != len(bounds))
     ):
-        return repr("divulge.toml")
-    if bounds:
-        return repr(bounds)
-    return ""
+        return "divulge.toml"
+    return bounds or None
 
 
-def _is_literal(value: Any) -> bool:
-    """Return whether the repr of a value is valid program text."""
-    if isinstance(value, Mapping):
-        return all(_is_literal(item) for item in (*value, *value.values()))
-    return isinstance(value, str | int | float) or (
-        isinstance(value, list | tuple) and all(map(_is_literal, value))
-    )
-
-
-def policy_text(report: Report) -> str:
-    """Return the requirements as a policy file, or an empty string if there are none."""
+def _policy_document(report: Report) -> dict[str, Any]:
+    """Return the roles and the requirements as entries of a policy file."""
     requirements: dict[str, Any] = {}
     for promise in promises(report):
         bound: Any = _integer_bound(promise.bound)
@@ -671,15 +493,9 @@ def policy_text(report: Report) -> str:
         elif promise.text.startswith("identity "):
             table = requirements.setdefault("identity", {})
         table[promise.metric.name] = bound
-    if not requirements:
-        return ""
-    roles = {
-        role: report.settings.get(role) or (report.release or {}).get("roles", {}).get(role)
-        for role in ROLES
-    }
-    return toml_text(
-        {role: names for role, names in roles.items() if names} | {"promises": requirements}
-    ).rstrip("\n")
+    release_roles = (report.release or {}).get("roles", {})
+    roles = {role: report.settings.get(role) or release_roles.get(role) for role in ROLES}
+    return {**{role: names for role, names in roles.items() if names}, "promises": requirements}
 
 
 def _integer_bound(bound: float) -> float:
