@@ -128,6 +128,9 @@ def test_a_written_release_is_followed_by_its_mapping(tmp_path: Path) -> None:
         (10, 0, 0, 2),
         (10, 0, 2, 0),
     ]
+    # Two tables: neither is known to be the original of the release.
+    assert found.original is not None
+    assert dv.compare([PEOPLE, PEOPLE.slice(0), two], **ROLES).original is None
     # From one release to the other: ten are in their old class, and two are suppressed.
     between = dv.compare(folders, original=PEOPLE)
     assert between.reference.name == "two"
@@ -427,7 +430,8 @@ def test_the_command_applies_policies_and_writes_a_page(files: Path) -> None:
     assert "k2.toml, k3.toml against t.csv" in found.out
     page = Path("c.html").read_text(encoding="utf-8")
     assert "INTERNAL" in page
-    assert "divulge compare t.csv" in page
+    command = "divulge compare t.csv --qi zip --sensitive disease --policy k2.toml --policy k3.toml"
+    assert command in page
     assert not list(files.glob("*release-*"))
 
 

@@ -149,6 +149,10 @@ def test_the_headline_counts_wildcards() -> None:
     assert "No record is unique by q: each matches at least 2 people." in page(
         summary.answer(measured)
     )
+    assert (
+        "every record matches at least 2 people (k = 2), wildcards counted, so the record of a "
+        "person is picked with probability at most 1/2 (about 50%)." in in_one_line(str(measured))
+    )
     rows.append({"q": "3", "s": "y"})
     measured = dv.measure(table(rows), quasi_identifiers="q", sensitive="s", adversary=wildcards)
     assert "1 of 6 people is unique: no other record matches by q, wildcards counted." in page(
