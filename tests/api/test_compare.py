@@ -6,6 +6,7 @@ Metrics are those that `measure` reports for each table by itself.
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,19 @@ def test_people_through_a_release_by_hand() -> None:
         "surprise of disease better: zip=10, now zip=1* (1 person), 1 before, 0.1887 now",
     ):
         assert sentence in text
+    # Only risks are better or worse; what describes a table, and what limits a risk, is neither.
+    kinds = {metric.name: metric.kind for metric in dv.METRICS}
+    change = found.to_dict()["compared"][1]["change"]
+    risks = Counter(
+        word
+        for scores in (change["identity"], *change["sensitive"].values())
+        for name, word in scores.items()
+        if kinds[name] == "risk"
+    )
+    assert (
+        f"of {risks.total()} risks {risks['better']} are better, {risks['worse']} worse, "
+        f"{risks['same']} the same" in text
+    )
 
 
 def test_joint_risk_of_all_compared_releases() -> None:
