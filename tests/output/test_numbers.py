@@ -15,7 +15,7 @@ import pyarrow.csv
 import pytest
 
 import divulge as dv
-from divulge.output import ci_reports, summary
+from divulge.output import attack, ci_reports, summary
 from divulge.output.measurement import story_text
 from divulge.policy import Promise, judge
 from tests.output.test_text import printed
@@ -471,6 +471,29 @@ def test_the_numbers_of_an_attack() -> None:
         "33.33%" in output
     )
     assert f"Prosecutor gets the right row for {right:.2%}" in output
+    common = max(shares(ROWS, "disease").values())
+    tiles = page(attack.tiles(found))
+    assert "0 of 0bounds: nothing is promised that limits these attacks" in tiles
+    assert (
+        f"{right:.2%}of the time she gets the right row (prosecutor); {1 / len(ROWS):.2%} "
+        "without looking anybody up" in tiles
+    )
+    assert (
+        f"{by_name['inference'].rate.value:.2%}of the time she gets disease of a person "
+        f"(inference); {common:.2%} without looking anybody up" in tiles
+    )
+    assert tiles.endswith(f"{len(ROWS)}people attacked, drawn at random")
+
+
+# --- utility --------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("columns", "more"), [("abcde", 0), ("abcdef", 5)])
+def test_ten_pairs_of_columns_are_listed(columns: str, more: int) -> None:
+    """Five columns make ten pairs, six make fifteen."""
+    people = pa.table({column: [column, column, "y", "y"] for column in columns})
+    utility = dv.utility(people, people, quasi_identifiers=list(columns), queries=0)
+    note = f"... and {more} more (in the JSON and in the frame)"
+    assert (note in in_one_line(str(utility))) is (more > 0)
+    assert (" more (in the JSON" in in_one_line(str(utility))) is (more > 0)
 
 
 # --- several releases -----------------------------------------------------------------------------
