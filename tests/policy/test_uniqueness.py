@@ -343,11 +343,14 @@ def test_the_report_shows_it_on_its_first_screen_and_where_people_are_singled_ou
     release = dv.generalize(
         loans(), policy=dv.Policy(k_anonymity=5), **KNOWN, plain=["amount", "term"]
     )
-    page = dv.report(release).html()
+    report = dv.report(release)
+    page = report.html()
     first = page[: page.index("</header>")]
     sentence = f"{release.uniqueness.unique} of 400 people"
-    assert sentence in first
-    assert "WARNING" in first
+    assert first.index("WARNING") < first.index(sentence) < first.index("No record is unique")
+    for text in (str(report), report.to_dict()["answer"]):
+        assert text.startswith("WARNING  k = ")
+        assert sentence in text
     singled = page[page.index("Singling out") :][:600]
     assert sentence in singled
 

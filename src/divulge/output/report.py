@@ -43,10 +43,18 @@ _MOST_COLUMNS = 4
 @results.text_of.register(Report)
 def report_text(report: Report, *, written: Any = None) -> str:
     """Render the answer of the page, and its path."""
-    answer_text = _strip_markup(_answer(report, disclosure_rule(report)))
-    return answer_text + (
+    return _answer_text(report) + (
         f"\n\n{report.audience.capitalize()} report: {written}" if written else ""
     )
+
+
+def _answer_text(report: Report) -> str:
+    """Return the first sentences as text, a warning about unique people before them."""
+    answer = _strip_markup(_answer(report, disclosure_rule(report)))
+    uniqueness = report.uniqueness
+    if uniqueness is None or not uniqueness.warns:
+        return answer
+    return f"WARNING  {summary.unique_sentence(uniqueness, report.measurement)} {answer}"
 
 
 @results.document_of.register(Report)
@@ -56,7 +64,7 @@ def report_document(report: Report, *, written: Any = None) -> dict[str, Any]:
         "about": report.name,
         "audience": report.audience,
         "date": report.date.isoformat(),
-        "answer": _strip_markup(_answer(report, disclosure_rule(report))),
+        "answer": _answer_text(report),
         "promises": [
             {"promise": line.text, "bound": line.limit, "value": line.measured, "holds": line.holds}
             for line in _requirement_lines(report)
@@ -166,6 +174,12 @@ def _header(report: Report) -> Html:
         audience_note = "made from the published files alone"
     date = f"{report.date.day} {report.date:%B %Y}"
     measured = report.measurement
+    answer: list[Html | None] = [
+        el("p", _answer(report, disclosure_rule(report)), class_="verdict"),
+        summary.unique_people(report.uniqueness, measured),
+    ]
+    if report.uniqueness is not None and report.uniqueness.warns:
+        answer.reverse()
     return el(
         "header",
         el(
@@ -177,8 +191,7 @@ def _header(report: Report) -> Html:
             class_="meta",
         ),
         el("h1", "What ", html.value(report.name), " tells"),
-        el("p", _answer(report, disclosure_rule(report)), class_="verdict"),
-        summary.unique_people(report.uniqueness, report.measurement),
+        *answer,
         summary.four_tiles(measured) if measured is not None else summary.group_tiles(report.found),
     )
 
