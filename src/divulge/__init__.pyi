@@ -5,7 +5,7 @@ from divulge import charts as charts
 from divulge import datasets as datasets
 from divulge import dossier as dossier
 from divulge.adversary import Adversary as Adversary
-from divulge.api.anatomize import advise as advise
+from divulge.api.advise import advise as advise
 from divulge.api.anatomize import anatomize as anatomize
 from divulge.api.apply import apply as apply
 from divulge.api.attack import attack as attack

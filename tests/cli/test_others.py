@@ -13,10 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import divulge as dv
-from divulge.api.perturbed import surprise_allowed
 from divulge.cli import anatomize as cli_anatomize
 from divulge.cli import generalize as cli_generalize
-from divulge.metrics import METRICS
+from divulge.metrics import METRICS, surprise_allowed
 from divulge.options import GENERALIZATION_METHODS, AnatomizationMethod, GeneralizationMethod
 from tests.helpers import run_cli
 

@@ -4,7 +4,9 @@
 from divulge.anatomization.advice import Advice, GroupPrices, advise, price_groups
 from divulge.anatomization.chunks import LARGER, Grouping, HeldTables, group_table, needs_chunks
 from divulge.anatomization.column_division import Division, Linkage
+from divulge.anatomization.column_roles import anatomy_roles
 from divulge.anatomization.encoded_rows import Association, RowCodes, read_rows
+from divulge.anatomization.method_settings import Tables, build_method
 from divulge.anatomization.methods import (
     Algorithm,
     Anatomized,
@@ -87,10 +89,13 @@ __all__ = [
     "Share",
     "Slicing",
     "Slppa",
+    "Tables",
     "Workload",
     "advise",
+    "anatomy_roles",
     "as_share",
     "associations",
+    "build_method",
     "check_groups",
     "coefficients_of",
     "estimator",

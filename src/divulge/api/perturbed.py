@@ -1,89 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""perturbed(): compare a randomly perturbed release with its original.
+"""perturbed(): compare a randomly perturbed release with its original (Bezzi 2010).
 
-Classes do not show how many originals a published value stands for. So H(X | x~) and I2 are
-computed from the joint distribution of original and published values (Bezzi 2010, after eq. 6). The
-two tables are joined row by row, or by a key. The information of the published values about a
-sensitive attribute W (I1, I2 and I(W; X~), eqs. 2 to 4) follows from the same join.
-
-Differential privacy as a bound on I1 (eqs. 16 and 17): each record is a database of its own, and
-the perturbation of its value is the randomized function. If the function satisfies epsilon, then
-I1(X~, x) <= epsilon * tanh(epsilon / 2) nats for every original value x. Proof: all ratios r = p(x~
-| x) / p(x~) lie within exp(+-epsilon) and average to 1 under p(x~). r ln r is convex, so it is
-largest with r at both ends. The paper leaves theta open; this bound is proved, and randomized
-response (a coin that lies) reaches it.
+The two tables are joined row by row, or by a key.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
-from divulge import arrays, metrics
-from divulge.adversary import Belief
-from divulge.arrays import Floats
-from divulge.counting import Contingency, count
+from divulge import metrics
+from divulge.counting import count
 from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput
-from divulge.results import Result
 from divulge.sources import Names, Table, read, resolve_roles, table_of
 from divulge.validation import checked
-
-
-@dataclass(frozen=True, eq=False)
-class AttributeInformation:
-    """Information of published values about a sensitive attribute W with its original values."""
-
-    entropy: float
-    """H(W), in bits."""
-    mutual_information: float
-    """I(W; X~): average information of the published values."""
-    information_of_original: float
-    """I(W; X): average information of the original values."""
-    surprise: Floats = field(repr=False)
-    """I1(W, x~) for each published class."""
-    specific_information: Floats = field(repr=False)
-    """I2(W, x~) for each published class."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Perturbed(Result):
-    """Information of published values about the original values."""
-
-    view = "columns"
-
-    rows: int
-    entropy: float
-    """H(X): entropy of the original values, in bits."""
-    mutual_information: float
-    """I(X; X~): average information of the published values."""
-    conditional_entropy: Floats = field(repr=False)
-    """H(X | x~) for each published class."""
-    specific_information: Floats = field(repr=False)
-    """I2(X, x~) = H(X) - H(X | x~) for each published class."""
-    contingency: Contingency = field(repr=False)
-    surprise_of_original: Floats = field(repr=False)
-    """I1(X~, x) for each original value (eq. 17).
-
-    It is the KL divergence of the published values of x from those of all records.
-    """
-    attributes: Mapping[str, AttributeInformation]
-    settings: dict[str, Any]
-
-    @property
-    def surprise_bound(self) -> float | None:
-        """Largest I1(X~, x) in bits that the requested epsilon allows; None without an epsilon."""
-        epsilon = self.settings["epsilon"]
-        if epsilon is None:
-            return None
-        return surprise_allowed(epsilon)
-
-
-def surprise_allowed(epsilon: float) -> float:
-    """Largest I1(X~, x), in bits, of any mechanism that satisfies epsilon for each record."""
-    return epsilon * math.tanh(epsilon / 2) * math.log2(math.e)
 
 
 @checked
@@ -95,7 +27,7 @@ def perturbed(
     sensitive: Names = (),
     key: str | None = None,
     epsilon: float | None = None,
-) -> Perturbed:
+) -> metrics.Perturbed:
     """Measure the information that randomly perturbed columns disclose about the original columns.
 
     Args:
@@ -138,34 +70,26 @@ def perturbed(
         joined, quasi_identifiers=versions["published"], sensitive=versions["original"]
     )
     contingency = count(joined, roles, joint=len(names) > 1)
-    cells = list(contingency.cells.values())[-1]
-    belief = Belief.of_table(cells)
-    settings = {"engine": engine.name, "original": before.source, "published": after.source}
-    return Perturbed(
-        rows=contingency.rows,
-        entropy=belief.whole_table.entropy,
-        mutual_information=metrics.mutual_information(belief),
-        conditional_entropy=belief.entropy,
-        specific_information=metrics.specific_information(belief),
-        contingency=contingency,
-        surprise_of_original=arrays.sum_by_id(cells.value, cells.mass * belief.log_ratio)
-        / cells.marginal,
-        attributes=_attributes(joined, versions, sensitive_columns),
-        settings=settings
-        | {
-            "columns": list(names),
-            "sensitive": list(sensitive_columns),
-            "key": key,
-            "epsilon": epsilon,
-        }
-        | {"nulls": "category", "log_base": 2},
+    settings = {
+        "engine": engine.name,
+        "original": before.source,
+        "published": after.source,
+        "columns": list(names),
+        "sensitive": list(sensitive_columns),
+        "key": key,
+        "epsilon": epsilon,
+    }
+    return metrics.measure_perturbation(
+        contingency,
+        _attributes(joined, versions, sensitive_columns),
+        settings=settings,
         frame=before.frame,
     )
 
 
 def _attributes(
     joined: Table, versions: Mapping[str, list[str]], sensitive: tuple[str, ...]
-) -> dict[str, AttributeInformation]:
+) -> dict[str, metrics.AttributeInformation]:
     """Information about each W from the published classes, and from the original classes."""
     if not sensitive:
         return {}
@@ -176,19 +100,12 @@ def _attributes(
         )
         for side, classes in versions.items()
     }
-    attributes = {}
-    for column, name in name_by_column.items():
-        published, original = (
-            Belief.of_table(contingencies[side].cells[column]) for side in ("published", "original")
+    return {
+        name: metrics.information_about_attribute(
+            contingencies["published"], contingencies["original"], column
         )
-        attributes[name] = AttributeInformation(
-            entropy=published.whole_table.entropy,
-            mutual_information=metrics.mutual_information(published),
-            information_of_original=metrics.mutual_information(original),
-            surprise=published.surprise,
-            specific_information=metrics.specific_information(published),
-        )
-    return attributes
+        for column, name in name_by_column.items()
+    }
 
 
 def _join_versions(

@@ -88,7 +88,7 @@ def side_by_side(
     """
     source = read(table)
     bound = anatomization.as_share("beta", beta)
-    roles, _ = api_anatomize.anatomy_roles(
+    roles, _ = anatomization.anatomy_roles(
         source, guard.ExplicitRoles(quasi_identifiers, sensitive, identifier)
     )
 

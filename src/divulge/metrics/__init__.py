@@ -47,12 +47,20 @@ from divulge.metrics.metric import (
     worst_first,
 )
 from divulge.metrics.out_of_core import ClassQuery, ClassQueryResult, answer
+from divulge.metrics.perturbation import (
+    AttributeInformation,
+    Perturbed,
+    information_about_attribute,
+    measure_perturbation,
+    surprise_allowed,
+)
 
 __all__ = [
     "EXAMPLE_REQUIREMENT",
     "IDENTITY",
     "METRICS",
     "TOLERANCE",
+    "AttributeInformation",
     "BandsOf",
     "ClassDetail",
     "ClassQuery",
@@ -66,6 +74,7 @@ __all__ = [
     "Marginal",
     "Measurement",
     "Metric",
+    "Perturbed",
     "RankingTable",
     "Repair",
     "RiskBands",
@@ -81,8 +90,10 @@ __all__ = [
     "distribution_leakage",
     "entropy_leakage",
     "find_metric",
+    "information_about_attribute",
     "leading_metric",
     "measure_counts",
+    "measure_perturbation",
     "measure_request",
     "mutual_information",
     "needs_population",
@@ -94,6 +105,7 @@ __all__ = [
     "shares_in",
     "single_person_classes",
     "specific_information",
+    "surprise_allowed",
     "survey_of",
     "uniques",
     "worst_first",

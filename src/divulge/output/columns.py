@@ -15,8 +15,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from divulge import generalization, metrics, ranking, results
-from divulge.api import hierarchies, perturbed
-from divulge.api import profile as profiles
+from divulge.api import hierarchies
 from divulge.hierarchies import Hierarchy
 from divulge.output.formatting import (
     bullet,
@@ -29,13 +28,14 @@ from divulge.output.formatting import (
     percent,
     written_text,
 )
+from divulge.policy import Profile
 from divulge.text import as_text, class_name, toml_key, toml_value
 
 _NULL = "(null)"
 
 
-@results.text_of.register(profiles.Profile)
-def profile_text(profile: profiles.Profile) -> RenderableType:
+@results.text_of.register(Profile)
+def profile_text(profile: Profile) -> RenderableType:
     """Render one line per column, most identifying first."""
     columns = profile.columns
     rows = [
@@ -76,8 +76,8 @@ def profile_text(profile: profiles.Profile) -> RenderableType:
     )
 
 
-@results.rows_of.register(profiles.Profile)
-def profile_rows(profile: profiles.Profile) -> results.Rows:
+@results.rows_of.register(Profile)
+def profile_rows(profile: Profile) -> results.Rows:
     """Table with one row for each column, in the order of the input."""
     return [field.name for field in fields(profile.columns[0])], map(astuple, profile.columns)
 
@@ -317,8 +317,8 @@ def _identity_cells(numbers: ranking.Numbers, where: metrics.RankingTable) -> li
     ] + [_number_text(numbers[name]) for name in ranking.ARX_METRICS]
 
 
-@results.text_of.register(perturbed.Perturbed)
-def perturbed_text(result: perturbed.Perturbed, *, worst: int = 10) -> RenderableType:
+@results.text_of.register(metrics.Perturbed)
+def perturbed_text(result: metrics.Perturbed, *, worst: int = 10) -> RenderableType:
     """Render the mean information of the publication, and the most revealing classes."""
     document = perturbed_document(result, worst=worst)
     return Group(
@@ -346,7 +346,7 @@ def perturbed_text(result: perturbed.Perturbed, *, worst: int = 10) -> Renderabl
     )
 
 
-def _attribute_sentences(result: perturbed.Perturbed) -> Iterator[str]:
+def _attribute_sentences(result: metrics.Perturbed) -> Iterator[str]:
     """Yield sentences on the information about each sensitive attribute.
 
     If epsilon is known, a last sentence compares the largest surprise with its bound.
@@ -374,8 +374,8 @@ def _attribute_sentences(result: perturbed.Perturbed) -> Iterator[str]:
         )
 
 
-@results.document_of.register(perturbed.Perturbed)
-def perturbed_document(result: perturbed.Perturbed, *, worst: int = 10) -> dict[str, Any]:
+@results.document_of.register(metrics.Perturbed)
+def perturbed_document(result: metrics.Perturbed, *, worst: int = 10) -> dict[str, Any]:
     """Return the document of `divulge perturbed --json`; the most revealing classes come first."""
     order = np.argsort(-result.specific_information, kind="stable")[:worst]
     return {
@@ -417,8 +417,8 @@ def perturbed_document(result: perturbed.Perturbed, *, worst: int = 10) -> dict[
     }
 
 
-@results.rows_of.register(perturbed.Perturbed)
-def perturbed_rows(result: perturbed.Perturbed) -> pa.Table:
+@results.rows_of.register(metrics.Perturbed)
+def perturbed_rows(result: metrics.Perturbed) -> pa.Table:
     """Table with one row for each published class, with its values."""
     contingency = result.contingency
     keys = {
