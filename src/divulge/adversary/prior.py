@@ -451,20 +451,20 @@ class Knowledge:
                     f"{self.attribute!r} has no value {value!r}",
                     hint=nearest(str(value), candidates),
                 )
-        possible = np.array(
+        possible_mask = np.array(
             [label in self.only if self.only else label not in self.out for label in labels]
         )
-        if not possible.any():
+        if not possible_mask.any():
             raise BadInput(f"every value of {self.attribute!r} is ruled out")
-        return possible
+        return possible_mask
 
     def apply(self, cells: Cells, prior: PriorBelief) -> tuple[Cells, PriorBelief, Ints]:
         """Remove the impossible values from counts and prior.
 
         Returns the cells, the prior and the indexes of the remaining classes.
         """
-        possible = self.possible(cells.domain)
-        is_possible = possible[cells.value]
+        possible_mask = self.possible(cells.domain)
+        is_possible = possible_mask[cells.value]
         remaining = np.flatnonzero(cells.sum_by_class(is_possible.astype(np.float64)) > 0)
         if len(remaining) == 0:
             raise BadInput(f"what is known about {self.attribute!r} fits nobody in the table")
@@ -476,7 +476,7 @@ class Knowledge:
         remaining_cells = Cells(
             cells.domain, starts.astype(np.int64), cells.value[is_possible], cells.mass[is_possible]
         )
-        weights = prior.weights * possible
+        weights = prior.weights * possible_mask
         if prior.row is None:
             used_weights = weights
         else:

@@ -333,10 +333,11 @@ def read_rows(table: Table, names: Sequence[str], *, nulls: Nulls = "category") 
 
 def hold_counts(table: Table, names: Sequence[str], *, nulls: Nulls) -> StoredRows:
     """Store the distinct rows of some columns, with their counts, in the engine."""
-    listed = ", ".join(f"c{index}" for index in range(len(names)))
+    column_list = ", ".join(f"c{index}" for index in range(len(names)))
     selected_rows = select_rows(table, names, nulls=nulls)
     return table.engine.hold(
-        f"SELECT {listed}, COUNT(*) AS n FROM ({selected_rows}) AS chosen GROUP BY {listed}"
+        f"SELECT {column_list}, COUNT(*) AS n "
+        f"FROM ({selected_rows}) AS chosen GROUP BY {column_list}"
     )
 
 

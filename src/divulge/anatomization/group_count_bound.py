@@ -136,12 +136,15 @@ class _Program:
         if last < whole_table.rows:
             shapes += limits.corners(last + 1, is_integral=False)
         shape_rows = np.array(shapes, dtype=np.float64).reshape(len(shapes), len(limits.needed) + 1)
-        needed = np.array(limits.needed)
-        needed[1 : len(limits.shares)] = [
+        needed_counts = np.array(limits.needed)
+        needed_counts[1 : len(limits.shares)] = [
             math.ceil(count * (1 + reserve_share)) for count in limits.tuples
         ]
         return cls(
-            whole_table.rows, shape_rows[:, 0], shape_rows[:, 1:].T, needed.astype(np.float64)
+            whole_table.rows,
+            shape_rows[:, 0],
+            shape_rows[:, 1:].T,
+            needed_counts.astype(np.float64),
         )
 
     def bound(self) -> int:
@@ -275,8 +278,8 @@ class _Limits:
         if not gamma or not all(self.shares):
             return self.whole_table.rows + 1
         # A float approximates the root, and integers decide.
-        near = math.floor(math.pow(1 / gamma, 1 / columns)) - 1
-        group_size = max(near, *(math.ceil(1 / share) for share in self.shares))
+        approximate_size = math.floor(math.pow(1 / gamma, 1 / columns)) - 1
+        group_size = max(approximate_size, *(math.ceil(1 / share) for share in self.shares))
         while gamma * group_size**columns < 1:
             group_size += 1
         return group_size
@@ -293,10 +296,10 @@ class _Limits:
         ranges = [range(least, highest + 1) for least, highest in zip(low, high, strict=True)]
         if math.prod(map(len, ranges[:-1])) > _MOST_INTEGER_SHAPES:
             return self.corners(size)
-        free = math.floor(self._combinations(size))
+        combination_count = math.floor(self._combinations(size))
         candidates = []
         for counts in product(*ranges[:-1]):
-            last = min(high[-1], free // math.prod(counts))
+            last = min(high[-1], combination_count // math.prod(counts))
             if last >= low[-1]:
                 candidates.append((size, *counts, last, *self._minimum_count(size)))
         return candidates
@@ -319,13 +322,18 @@ class _Limits:
         combinations = float(self._combinations(size, is_integral=is_integral))
         fewest = self._minimum_count(size, is_integral=is_integral)
         corner_shapes = []
-        for free in range(len(low)):
+        for free_variable in range(len(low)):
             ends = [[least, highest] for least, highest in zip(low, high, strict=True)]
-            ends[free] = [1.0]
+            ends[free_variable] = [1.0]
             for counts in set(product(*ends)):
-                last = min(high[free], combinations / math.prod(counts) * (1 + _ROUNDING_ALLOWANCE))
-                if last >= low[free] * (1 - _ROUNDING_ALLOWANCE):
-                    corner_shapes.append((size, *counts[:free], last, *counts[free + 1 :], *fewest))
+                last = min(
+                    high[free_variable],
+                    combinations / math.prod(counts) * (1 + _ROUNDING_ALLOWANCE),
+                )
+                if last >= low[free_variable] * (1 - _ROUNDING_ALLOWANCE):
+                    corner_shapes.append(
+                        (size, *counts[:free_variable], last, *counts[free_variable + 1 :], *fewest)
+                    )
         return corner_shapes
 
     def _combinations(self, size: int, *, is_integral: bool = True) -> Fraction:

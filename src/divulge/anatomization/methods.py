@@ -295,8 +295,8 @@ def algorithm_1(problem: GroupingProblem, *, enough: Enough = ">", pick: Pick = 
         group_ids[records] = number
     levels = problem.measure(group_ids, groups=len(groups))
     if not levels.satisfies(problem.model).all():
-        broken = ", ".join(problem.model.broken_by(levels.worst()))
-        because = f"Algorithm 1 ended with groups that break {broken} (line 40)"
+        violated_bounds = ", ".join(problem.model.broken_by(levels.worst()))
+        because = f"Algorithm 1 ended with groups that break {violated_bounds} (line 40)"
         raise InfeasibleModel(problem, because, proved=False, hint=_GUARANTEED_HINT)
     return group_ids
 

@@ -154,8 +154,8 @@ class GroupTally:
         """Largest entry of each group."""
         maxima = np.zeros(self.groups, dtype=np.int64)
         if len(self.group):
-            begins = arrays.run_starts(self.group)
-            maxima[self.group[begins]] = np.maximum.reduceat(per_entry, begins)
+            group_starts = arrays.run_starts(self.group)
+            maxima[self.group[group_starts]] = np.maximum.reduceat(per_entry, group_starts)
         return maxima
 
 
@@ -261,16 +261,16 @@ def _sorted_keys(group: Codes, value: Codes, bits: int, count: Codes | None) -> 
 def _tally_sorted_keys(ordered: _SortedKeys, bits: int, groups: range) -> GroupTally:
     """Tally of these groups from their sorted keys."""
     key, times = ordered.split()
-    begins = arrays.run_starts(key)
+    key_starts = arrays.run_starts(key)
     if times is None:
-        counts = np.diff(begins, append=len(key))
+        counts = np.diff(key_starts, append=len(key))
     else:
         if len(key):
-            counts = np.add.reduceat(times, begins, dtype=np.int64)
+            counts = np.add.reduceat(times, key_starts, dtype=np.int64)
         else:
             counts = times
-        begins, counts = begins[counts > 0], counts[counts > 0]
-    tuple_keys = key[begins]
+        key_starts, counts = key_starts[counts > 0], counts[counts > 0]
+    tuple_keys = key[key_starts]
     return GroupTally(
         len(groups), (tuple_keys >> bits) - groups.start, tuple_keys & ((1 << bits) - 1), counts
     )
@@ -409,8 +409,8 @@ def most_common_absent_total(ranked: GroupTally, totals: Ints) -> Ints:
     long as no rank before it is missing.
     """
     entries = np.bincount(ranked.group, minlength=ranked.groups)
-    begins = np.cumsum(entries) - entries
-    in_place = ranked.value == np.arange(len(ranked.value)) - begins[ranked.group]
+    group_starts = np.cumsum(entries) - entries
+    in_place = ranked.value == np.arange(len(ranked.value)) - group_starts[ranked.group]
     first_missing = np.bincount(ranked.group[in_place], minlength=ranked.groups)
     absent: Ints = np.append(totals, 0)[first_missing]
     return absent
@@ -426,10 +426,10 @@ def count_limits(
     number, groups = arrays.renumber(sizes, int(sizes.max(initial=0)) + 1)
     distinct = np.zeros(groups, dtype=np.int64)
     distinct[number] = sizes
-    allowed = [math.floor(share * size**power) for size in distinct.tolist()]
+    limit_by_size = [math.floor(share * size**power) for size in distinct.tolist()]
     if long:
-        return np.array(allowed, dtype=object)[number]
-    return np.array([min(limit, _LARGEST) for limit in allowed], dtype=np.int64)[number]
+        return np.array(limit_by_size, dtype=object)[number]
+    return np.array([min(limit, _LARGEST) for limit in limit_by_size], dtype=np.int64)[number]
 
 
 def _worst_share(numerators: npt.NDArray[Any], sizes: Ints, *, power: int = 1) -> Fraction:
@@ -439,7 +439,7 @@ def _worst_share(numerators: npt.NDArray[Any], sizes: Ints, *, power: int = 1) -
     """
     order = arrays.stable_order(sizes, int(sizes.max()) + 1)
     ordered = sizes[order]
-    begins = arrays.run_starts(ordered)
-    largest = np.maximum.reduceat(numerators[order], begins)
-    pairs = zip(largest.tolist(), ordered[begins].tolist(), strict=True)
+    run_starts = arrays.run_starts(ordered)
+    largest = np.maximum.reduceat(numerators[order], run_starts)
+    pairs = zip(largest.tolist(), ordered[run_starts].tolist(), strict=True)
     return max(Fraction(int(numerator), size**power) for numerator, size in pairs)

@@ -187,7 +187,7 @@ class GroupingProblem:
         chosen = slice(None) if records is None else records
         sizes = np.bincount(group, minlength=groups)
         modal = []
-        common = []
+        highest_counts = []
         shift = []
         for table in self.tables:
             group_tallies = tally_in_pieces(
@@ -207,9 +207,11 @@ class GroupingProblem:
                 )
                 for group_range, value_tally in group_tallies
             ]
-            common.append(np.concatenate([modal_counts for modal_counts, _ in ranked]))
+            highest_counts.append(np.concatenate([modal_counts for modal_counts, _ in ranked]))
             shift.append(np.concatenate([shift_counts for _, shift_counts in ranked]))
-        return GroupLevels(self.table_rows, sizes, tuple(modal), tuple(common), tuple(shift))
+        return GroupLevels(
+            self.table_rows, sizes, tuple(modal), tuple(highest_counts), tuple(shift)
+        )
 
     def _most_common_tuple(self, names: tuple[str, ...], tuples: Tuples) -> MostCommonTuple:
         """The most common tuple; ties go to the first in order."""

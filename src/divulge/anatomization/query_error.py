@@ -235,10 +235,10 @@ class CodedTables:
     @classmethod
     def of_table(cls, table: Table, names: Sequence[str]) -> CodedTables:
         """Encode a single table that has all columns: its records are one group."""
-        listed = ", ".join(f"c{index}" for index in range(len(names)))
+        column_list = ", ".join(f"c{index}" for index in range(len(names)))
         distinct_rows = table.engine.query(
-            f"SELECT {listed}, COUNT(*) AS n FROM "
-            f"({select_rows(table, names, nulls='category')}) AS r GROUP BY {listed}"
+            f"SELECT {column_list}, COUNT(*) AS n FROM "
+            f"({select_rows(table, names, nulls='category')}) AS r GROUP BY {column_list}"
         )
         rows = encode_rows(distinct_rows, [table.column(name) for name in names])
         order = np.lexsort(rows.by_cell[::-1])  # the row order of a database is arbitrary
@@ -490,9 +490,9 @@ class _Index:
 
     def matches_by_group(self, part: _QueryPart) -> npt.NDArray[Any]:
         """Expected number of matching records of each group."""
-        group, times, begins = self.by_tuple
+        group, times, tuple_starts = self.by_tuple
         rows = self.numbered.counts[part.tuples]
-        places = arrays.ranges(begins[part.tuples], rows)
+        places = arrays.ranges(tuple_starts[part.tuples], rows)
         if times is None and (part.share == 1).all():
             group_counts = np.bincount(group[places], minlength=self.groups)
             # most counts are small: as bytes
@@ -657,12 +657,12 @@ def associations(anatomized: Anatomized) -> list[KeptAssociation]:
     pair_associations = []
     for left, right in combinations(release.table_by_column, 2):
         true = coefficients_of(_pair_counts(coded_table, left, right), len(rows))
-        together = release.table_by_column[left] is release.table_by_column[right]
-        if together:
+        is_same_table = release.table_by_column[left] is release.table_by_column[right]
+        if is_same_table:
             reconstructed = true
         else:
             reconstructed = coefficients_of(release.together(left, right), len(rows))
-        pair_associations.append(KeptAssociation(left, right, together, true, reconstructed))
+        pair_associations.append(KeptAssociation(left, right, is_same_table, true, reconstructed))
     return pair_associations
 
 

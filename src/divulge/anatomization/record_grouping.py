@@ -138,11 +138,11 @@ def assignment_satisfies_bounds(
     high = -(-ranked.count // groups[region])
     low = ranked.count // groups[region]
     total = totals[ranked.value]
-    bad = high > beta[region]
-    bad |= high * rows > total * fewest[region] + above[region]
-    bad |= low * rows < total * largest_size[region] - below[region]
+    is_violation = high > beta[region]
+    is_violation |= high * rows > total * fewest[region] + above[region]
+    is_violation |= low * rows < total * largest_size[region] - below[region]
     satisfies_bounds = most_common_absent_total(ranked, totals) * largest_size <= below
-    satisfies_bounds[region[bad]] = False
+    satisfies_bounds[region[is_violation]] = False
     return satisfies_bounds & (fewest > 0)
 
 
@@ -224,12 +224,14 @@ def assign_by_plan(
     for records in np.split(order[: ends[-1]], ends[:-1]):
         waiting = records
         while len(waiting):
-            free = np.flatnonzero(seats)
-            batch_size = min(len(waiting), len(free))
-            by_seats = np.argpartition(-seats[free] - rng.random(len(free)), batch_size - 1)
-            taken = free[by_seats[:batch_size]]
-            group_ids[waiting[:batch_size]] = owner[taken]
-            seats[taken] -= 1
+            free_seats = np.flatnonzero(seats)
+            batch_size = min(len(waiting), len(free_seats))
+            by_seats = np.argpartition(
+                -seats[free_seats] - rng.random(len(free_seats)), batch_size - 1
+            )
+            taken_seats = free_seats[by_seats[:batch_size]]
+            group_ids[waiting[:batch_size]] = owner[taken_seats]
+            seats[taken_seats] -= 1
             waiting = waiting[batch_size:]
     turn = np.arange(seats.sum()) - np.repeat(np.cumsum(seats) - seats, seats)
     group_ids[order[ends[-1] :]] = np.repeat(owner, seats)[np.argsort(turn, kind="stable")]
@@ -313,23 +315,23 @@ def _assign_seats(
     for kind in sorted(
         product([True, False], repeat=len(carries_tuple)), key=lambda kind: -sum(kind)
     ):
-        chosen = records[(kinds == np.array(kind)[:, None]).all(axis=0)]
-        if len(chosen) == 0:
+        chosen_records = records[(kinds == np.array(kind)[:, None]).all(axis=0)]
+        if len(chosen_records) == 0:
             continue
         if not any(kind):
-            group_ids[chosen] = seats
+            group_ids[chosen_records] = seats
             return
         has = np.flatnonzero(kind)
         lot = rng.random(len(seats)) / len(has)
         relative_load = ((load[np.ix_(has, seats)] + lot) / capacity[np.ix_(has, seats)]).sum(
             axis=0
         )
-        order = np.argpartition(relative_load, len(chosen) - 1)
-        taken = seats[order[: len(chosen)]]
-        group_ids[chosen] = taken
+        order = np.argpartition(relative_load, len(chosen_records) - 1)
+        taken_seats = seats[order[: len(chosen_records)]]
+        group_ids[chosen_records] = taken_seats
         for table in has:
-            np.add.at(load[table], taken, 1)
-        seats = seats[order[len(chosen) :]]
+            np.add.at(load[table], taken_seats, 1)
+        seats = seats[order[len(chosen_records) :]]
 
 
 # --- mondrian -------------------------------------------------------------------------------------
@@ -386,10 +388,10 @@ def mondrian(rows: RowCodes, columns: Sequence[str], *, are_allowed: CellCheck) 
 def _cell_widths(codes: npt.NDArray[np.int32], layout: Members, cells: Ints) -> Ints:
     """Range of codes for each column and cell."""
     records, cell_index = layout.gather(cells)
-    begins = np.searchsorted(cell_index, np.arange(len(cells)))
+    cell_starts = np.searchsorted(cell_index, np.arange(len(cells)))
     inside = codes[:, records]
-    widths: Ints = np.maximum.reduceat(inside, begins, axis=1) - np.minimum.reduceat(
-        inside, begins, axis=1
+    widths: Ints = np.maximum.reduceat(inside, cell_starts, axis=1) - np.minimum.reduceat(
+        inside, cell_starts, axis=1
     )
     return widths
 
@@ -406,10 +408,10 @@ def _split_cells(
     value = codes[chosen[cell_index], records].astype(np.int64)
     order = np.argsort(cell_index * (int(value.max()) + 1) + value)
     sizes = np.bincount(cell_index, minlength=len(cells))
-    begins = np.cumsum(sizes) - sizes
+    cell_starts = np.cumsum(sizes) - sizes
     ordered = value[order]
-    median = ordered[begins + sizes // 2]
-    least = ordered[begins]
+    median = ordered[cell_starts + sizes // 2]
+    least = ordered[cell_starts]
     # The right half starts with the median, or with the next value if nothing is below the median.
     right = np.where(
         (median > least)[cell_index], value >= median[cell_index], value > median[cell_index]

@@ -167,8 +167,8 @@ def _swap_pools(problem: GroupingProblem, region: Codes | None) -> Ints:
 
 def _draw_partners(outgoing: Ints, pool: Ints, partners: Members, rng: np.random.Generator) -> Ints:
     """For each outgoing record, a random record of its pool, possibly itself."""
-    drawn = rng.integers(0, partners.sizes[pool[outgoing]])
-    incoming: Ints = partners.members[partners.start[pool[outgoing]] + drawn]
+    partner_index = rng.integers(0, partners.sizes[pool[outgoing]])
+    incoming: Ints = partners.members[partners.start[pool[outgoing]] + partner_index]
     return incoming
 
 
@@ -232,8 +232,8 @@ def _outgoing_records(
             exceeds_more[group_index], ids[records] == most_common_value[group_index], is_candidate
         )
     random_priority = np.where(is_candidate, rng.random(len(records)), -1.0)
-    chosen: Ints = records[np.lexsort((random_priority, group_index))[np.cumsum(sizes) - 1]]
-    return chosen
+    outgoing: Ints = records[np.lexsort((random_priority, group_index))[np.cumsum(sizes) - 1]]
+    return outgoing
 
 
 def _first_pairs(first: Ints, second: Ints, turn: Ints, groups: int) -> Bools:
@@ -432,18 +432,18 @@ def _choose_merges(
 def _disjoint_pairs(pairs: tuple[Ints, Ints], order: Ints) -> Ints:
     """Select pairs in this order of preference, with each group in at most one pair."""
     size = int(max(pairs[0].max(), pairs[1].max())) + 1
-    taken: npt.NDArray[np.bool_] = np.zeros(size, dtype=bool)
-    chosen: list[npt.NDArray[np.int64]] = []
+    is_paired: npt.NDArray[np.bool_] = np.zeros(size, dtype=bool)
+    chosen_pairs: list[npt.NDArray[np.int64]] = []
     left = order
     while len(left):
         first = pairs[0][left]
         second = pairs[1][left]
-        is_free = ~(taken[first] | taken[second])
+        is_free = ~(is_paired[first] | is_paired[second])
         left, first, second = left[is_free], first[is_free], second[is_free]
         is_first = _first_pairs(first, second, np.arange(len(left)), size)
-        chosen.append(left[is_first])
-        taken[first[is_first]] = taken[second[is_first]] = True
+        chosen_pairs.append(left[is_first])
+        is_paired[first[is_first]] = is_paired[second[is_first]] = True
         left = left[~is_first]
-    if chosen:
-        return np.concatenate(chosen)
+    if chosen_pairs:
+        return np.concatenate(chosen_pairs)
     return np.zeros(0, dtype=np.int64)

@@ -387,8 +387,8 @@ def _numbered_names(name: str, count: int) -> tuple[str, ...]:
 
 def free_name(candidate: str, tables: Sequence[Sequence[str]]) -> str:
     """Append underscores to a name until no column of the tables has it."""
-    taken = {name.casefold() for names in tables for name in names}
-    while candidate.casefold() in taken:
+    taken_names = {name.casefold() for names in tables for name in names}
+    while candidate.casefold() in taken_names:
         candidate += "_"
     return candidate
 
@@ -451,17 +451,17 @@ def _measure_in_memory(
     """
     group_numbers = _GroupNumbers()
     modal = list[Ints]()
-    common = list[Ints]()
+    highest_counts = list[Ints]()
     shift = list[Ints]()
     for table in (*others, *sensitive):
         modal_counts, largest_shifts = _table_counts(
             published, table, group_numbers, with_shift=table in sensitive
         )
-        (common if table in sensitive else modal).append(modal_counts)
+        (highest_counts if table in sensitive else modal).append(modal_counts)
         if largest_shifts is not None:
             shift += [largest_shifts]
     sizes = group_numbers.sizes
-    return GroupLevels(int(sizes.sum()), sizes, tuple(modal), tuple(common), tuple(shift))
+    return GroupLevels(int(sizes.sum()), sizes, tuple(modal), tuple(highest_counts), tuple(shift))
 
 
 def _table_counts(
@@ -659,7 +659,7 @@ def _summarize_rows(plan: _MeasurementPlan, rows: pa.Table) -> GroupSummary:
         arrays.exact_sums(group[mask], n[mask], len(groups))
         for mask in part_masks[:quasi_identifier_tables]
     ]
-    common = []
+    highest_counts = []
     shift = []
     for index, (totals, mask) in enumerate(
         zip(plan.totals, part_masks[quasi_identifier_tables:], strict=True)
@@ -667,9 +667,13 @@ def _summarize_rows(plan: _MeasurementPlan, rows: pa.Table) -> GroupSummary:
         rank, ordered = rank_by_frequency(totals.totals)
         codes = rank[domain_codes(totals.domain, rows.column(f"v{index}").filter(pa.array(mask)))]
         ranked = tally(group[mask], codes, groups=len(groups), values=len(ordered), count=n[mask])
-        common.append(ranked.modal())
+        highest_counts.append(ranked.modal())
         shift.append(largest_shift(ranked, group_sizes[0], ordered, rows=int(ordered.sum())))
     levels = GroupLevels(
-        int(plan.totals[0].totals.sum()), group_sizes[0], tuple(modal), tuple(common), tuple(shift)
+        int(plan.totals[0].totals.sum()),
+        group_sizes[0],
+        tuple(modal),
+        tuple(highest_counts),
+        tuple(shift),
     )
     return levels.summary(plan.model)

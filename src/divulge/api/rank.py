@@ -251,4 +251,6 @@ def growing(
         )
     source = read(table, engine=engine)
     roles = resolve_roles(source, quasi_identifiers=quasi_identifiers, sensitive=sensitive)
-    return ranking.grow(Request(source, roles, nulls, joint=False), every=every, progress=progress)
+    return ranking.grow(
+        Request(source, roles, nulls, joint=False), column_step=every, progress=progress
+    )

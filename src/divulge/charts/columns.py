@@ -57,9 +57,9 @@ def sets(result: ranking.Ranking, attribute: str | None = None) -> Any:
     attribute_name = _sensitive_attribute(result, attribute)
     if attribute_name is not None and any(item.classes for item in result.anonymized):
         return _anonymized_sets_chart(result, attribute_name)
-    chosen = result.sets or _most_identifying_sets(result)
+    column_sets = result.sets or _most_identifying_sets(result)
     names = theme.unique_labels(
-        (" + ".join(map(theme.readable, item.columns)) for item in chosen), max_length=46
+        (" + ".join(map(theme.readable, item.columns)) for item in column_sets), max_length=46
     )
     rows = [
         {
@@ -74,7 +74,7 @@ def sets(result: ranking.Ranking, attribute: str | None = None) -> Any:
                 if attribute_name
             },
         }
-        for label, item in zip(names, chosen, strict=True)
+        for label, item in zip(names, column_sets, strict=True)
     ]
     kinds = ["identifies", "does not"]
     colours = [theme.WARNING, theme.ACCENT]
@@ -120,9 +120,9 @@ def _anonymized_sets_chart(result: ranking.Ranking, about: str) -> Any:
 
     The classes are numbered in the order of their values.
     """
-    chosen = [item for item in result.anonymized if item.classes][: len(theme.SEVERAL)]
+    shown_sets = [item for item in result.anonymized if item.classes][: len(theme.SEVERAL)]
     names = theme.unique_labels(
-        (" + ".join(map(theme.readable, item.columns)) for item in chosen), max_length=46
+        (" + ".join(map(theme.readable, item.columns)) for item in shown_sets), max_length=46
     )
     rows = [
         {
@@ -137,7 +137,7 @@ def _anonymized_sets_chart(result: ranking.Ranking, about: str) -> Any:
                 for i, name in enumerate(_LEAKAGES)
             },
         }
-        for label, item in zip(names, chosen, strict=True)
+        for label, item in zip(names, shown_sets, strict=True)
         for class_number, published_class in enumerate(item.classes[:_MOST_CLASSES], start=1)
     ]
     panels = [
@@ -159,7 +159,7 @@ def _anonymized_sets_chart(result: ranking.Ranking, about: str) -> Any:
         )
         for i, title in enumerate(_LEAKAGES.values())
     ]
-    is_truncated = max(len(item.classes) for item in chosen) > _MOST_CLASSES
+    is_truncated = max(len(item.classes) for item in shown_sets) > _MOST_CLASSES
     return theme.finished(
         alt.vconcat(*panels, spacing=24),
         f"What each class tells about {theme.readable(about, 30)}, set by set",
@@ -169,7 +169,7 @@ def _anonymized_sets_chart(result: ranking.Ranking, about: str) -> Any:
         "is not the same people.",
         f"Shown: the first {_MOST_CLASSES} classes of each set." if is_truncated else "",
         theme.omission_sentence(
-            len(chosen), len(result.anonymized), "sets", "that can keep the promises"
+            len(shown_sets), len(result.anonymized), "sets", "that can keep the promises"
         ),
     )
 

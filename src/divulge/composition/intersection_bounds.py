@@ -239,10 +239,10 @@ def _compatible_labels(
     the labels are of one level. Different labels then have nothing in common. Labels of Mondrian
     boxes are not disjoint: `clerk`, `{clerk, cook}` and `office` may all be in one release.
     """
-    listed: Mapping[str | None, frozenset[str | None]] = {}
+    values_by_label: Mapping[str | None, frozenset[str | None]] = {}
     if hierarchy is not None:
-        listed = releases.values_by_label(hierarchy)
-    meanings = _label_meanings({*first_labels, *second_labels}, listed)
+        values_by_label = releases.values_by_label(hierarchy)
+    meanings = _label_meanings({*first_labels, *second_labels}, values_by_label)
     same_level = disjoint and _level_labels(first_labels, meanings) == _level_labels(
         second_labels, meanings
     )
@@ -250,7 +250,7 @@ def _compatible_labels(
         (x, y)
         for x, a in enumerate(first_labels)
         for y, b in enumerate(second_labels)
-        if _may_share_value(meanings[a], meanings[b], listed, same_level=same_level)
+        if _may_share_value(meanings[a], meanings[b], values_by_label, same_level=same_level)
     ]
     pair_array = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     return pair_array[:, 0], pair_array[:, 1]
@@ -264,7 +264,7 @@ def _level_labels(
 
 
 def _label_meanings(
-    labels: Collection[str | None], listed: Mapping[str | None, frozenset[str | None]]
+    labels: Collection[str | None], values_by_label: Mapping[str | None, frozenset[str | None]]
 ) -> dict[str | None, releases.LabelMeaning]:
     """Meanings of labels: the values that a hierarchy lists, and what the labels write.
 
@@ -273,8 +273,8 @@ def _label_meanings(
     meanings = {label: releases.parse_label(label) for label in labels}
     values = {str(member.label) for meaning in meanings.values() for member in meaning.members}
     for label, meaning in meanings.items():
-        if label is not None and label in listed:
-            meanings[label] = releases.meaning_of_values(label, listed[label])
+        if label is not None and label in values_by_label:
+            meanings[label] = releases.meaning_of_values(label, values_by_label[label])
         elif meaning.kind == "unknown":
             meanings[label] = releases.parse_label(label, values=values)
     return meanings
@@ -283,12 +283,12 @@ def _label_meanings(
 def _may_share_value(
     a: releases.LabelMeaning,
     b: releases.LabelMeaning,
-    listed: Mapping[str | None, frozenset[str | None]],
+    values_by_label: Mapping[str | None, frozenset[str | None]],
     *,
     same_level: bool,
 ) -> bool:
-    if a.kind == b.kind == "set" and a.label in listed and b.label in listed:
-        return bool(listed[a.label] & listed[b.label])
+    if a.kind == b.kind == "set" and a.label in values_by_label and b.label in values_by_label:
+        return bool(values_by_label[a.label] & values_by_label[b.label])
     has_common_value = a.has_common_value(b)
     if has_common_value is None:
         return not same_level
@@ -310,17 +310,17 @@ def _bound_pairs(
     sums_a = np.zeros_like(in_a)
     sums_b = np.zeros_like(in_b)
     for v in range(in_a.shape[1]):
-        common = np.minimum(in_a[a, v], in_b[b, v])
-        high += common
-        values += common > 0
-        np.add.at(sums_a[:, v], a, common)
-        np.add.at(sums_b[:, v], b, common)
+        common_people = np.minimum(in_a[a, v], in_b[b, v])
+        high += common_people
+        values += common_people > 0
+        np.add.at(sums_a[:, v], a, common_people)
+        np.add.at(sums_b[:, v], b, common_people)
     from_a = np.zeros(len(a), np.int64)
     from_b = np.zeros(len(a), np.int64)
     for v in range(in_a.shape[1]):
-        common = np.minimum(in_a[a, v], in_b[b, v])
-        from_a += np.maximum(0, in_a[a, v] - (sums_a[a, v] - common))
-        from_b += np.maximum(0, in_b[b, v] - (sums_b[b, v] - common))
+        common_people = np.minimum(in_a[a, v], in_b[b, v])
+        from_a += np.maximum(0, in_a[a, v] - (sums_a[a, v] - common_people))
+        from_b += np.maximum(0, in_b[b, v] - (sums_b[b, v] - common_people))
     lacking_a = people - first.people
     lacking_b = people - second.people
     only_a = _bound_unmatched(in_a, in_b, sums_a, lacking=lacking_b, outside=lacking_a)
@@ -333,14 +333,14 @@ def _bound_pairs(
         np.concatenate([high, only_a.high, only_b.high]),
         np.concatenate([values, only_a.values, only_b.values]),
     )
-    possible = bounded_pairs.high > 0
+    is_possible = bounded_pairs.high > 0
     if attribute is not None:
         remaining_values = bounded_pairs.values
     else:
         remaining_values = np.zeros_like(bounded_pairs.values)
     return ClassPairs(
         *(
-            column[possible]
+            column[is_possible]
             for column in (
                 bounded_pairs.first,
                 bounded_pairs.second,

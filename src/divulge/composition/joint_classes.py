@@ -76,13 +76,13 @@ class LookupResult:
         cls,
         how: str,
         release: PublishedRelease,
-        placed: Ints,
+        placed_counts: Ints,
         *,
         several: int = 0,
         misfits: int = 0,
     ) -> LookupResult:
         """Compare the number of people placed in each class with the published sizes."""
-        excess = placed - release.sizes
+        excess = placed_counts - release.sizes
         return cls(
             how,
             several,
@@ -190,10 +190,10 @@ def join_classes(
         stored_classes = engine.hold(sql)
         sql = _match_people(current_people, stored_classes, columns, person)
         departed = _count_departed(current_people, stored_classes, columns, person)
-    stored = engine.hold(sql)
+    stored_rows = engine.hold(sql)
     last = originals[-1]
     rows = table_of(
-        engine, stored.relation, source=last.source, frame=last.frame, reading=last.reading
+        engine, stored_rows.relation, source=last.source, frame=last.frame, reading=last.reading
     )
     return JointClasses(
         rows,
@@ -202,7 +202,7 @@ def join_classes(
         tuple(lookup_results),
         person,
         len(version_list),
-        stored,
+        stored_rows,
         tuple(table.source for table in originals),
         departed,
     )
@@ -228,10 +228,10 @@ def _in_shared_engine(
 
 
 def _unused_column_names(count: int, names: Sequence[str]) -> list[str]:
-    used = {name.casefold() for name in names}
+    used_names = {name.casefold() for name in names}
     suffix = ""
     while any(
-        f"released {release_number}{suffix}" in used for release_number in range(1, count + 1)
+        f"released {release_number}{suffix}" in used_names for release_number in range(1, count + 1)
     ):
         suffix += "_"
     return [f"released {release_number}{suffix}" for release_number in range(1, count + 1)]
@@ -399,11 +399,11 @@ def _lookup_by_mapping(
     table: Table, release: PublishedRelease, suppressed: _Suppressed | None
 ) -> _ClassLookup:
     """Look up classes by the mapping of values in the private part."""
-    opened = release.opened
+    opened_release = release.opened
     release_classes = release.contingency
-    assert opened is not None and release_classes is not None  # noqa: S101, PT018 - has_mapping
-    drops_nulls = opened.nulls == "drop"
-    not_null = tuple(name for name in opened.sensitive if drops_nulls and table.has(name))
+    assert opened_release is not None and release_classes is not None  # noqa: S101, PT018 - has_mapping
+    drops_nulls = opened_release.nulls == "drop"
+    not_null = tuple(name for name in opened_release.sensitive if drops_nulls and table.has(name))
     nonnull_sql = " AND ".join(f"{table.engine.quote(name)} IS NOT NULL" for name in not_null)
     if not_null:
         source = replace(table, relation=f"(SELECT * FROM {table.relation} WHERE {nonnull_sql})")
@@ -421,13 +421,13 @@ def _lookup_by_mapping(
     key_indices = [
         key_index
         for key_index, name in enumerate(release.columns)
-        if name in opened.quasi_identifiers
+        if name in opened_release.quasi_identifiers
     ]
     key_parts = (
         (contingency.keys[key_index] for key_index in key_indices),
         (contingency.codes[key_index] for key_index in key_indices),
     )
-    recoding, _ = opened.recode(
+    recoding, _ = opened_release.recode(
         replace(contingency, keys=tuple(key_parts[0]), codes=tuple(key_parts[1]))
     )
     code = matching_classes(_extend_recoding(recoding, contingency), release_classes) + 1
@@ -438,7 +438,7 @@ def _lookup_by_mapping(
         f"k{key_index}": contingency.key_column(key_index)
         for key_index in range(len(contingency.keys))
     } | {"code": pa.array(code)}
-    placed = arrays.exact_sums(code, contingency.sizes, len(release) + 1)
+    placed_counts = arrays.exact_sums(code, contingency.sizes, len(release) + 1)
     if suppressed is not None:
         columns = [
             [
@@ -459,8 +459,8 @@ def _lookup_by_mapping(
         for key_texts, people in zip(
             suppressed_keys, suppressed.rows["people"].to_pylist(), strict=True
         ):
-            placed[class_of.get(key_texts, NOT_PUBLISHED)] -= people
-    result = LookupResult.from_placement("mapping", release, placed[1:])
+            placed_counts[class_of.get(key_texts, NOT_PUBLISHED)] -= people
+    result = LookupResult.from_placement("mapping", release, placed_counts[1:])
     misfits = max(
         (_count_changed_values(contingency, code, part) for part in sensitive_parts), default=0
     )
@@ -655,18 +655,20 @@ class _Placement:
         class_index = candidates.column("class").to_numpy()
         entries = [candidates.column(f"r{number}").to_numpy() for number in range(len(parts))]
         capacities = [self._capacity[id(part)] for part in parts]
-        begins = np.flatnonzero(np.concatenate([[True], cell[1:] != cell[:-1]]))
-        fitting = np.diff(begins, append=len(cell))
-        single_fit = begins[fitting == 1]
+        cell_starts = np.flatnonzero(np.concatenate([[True], cell[1:] != cell[:-1]]))
+        fitting_counts = np.diff(cell_starts, append=len(cell))
+        single_fit = cell_starts[fitting_counts == 1]
         people = self.unplaced[cell[single_fit]]
         for capacity, entry in zip(capacities, entries, strict=True):
             np.subtract.at(capacity, entry[single_fit], people)
         self._record_placement(cell[single_fit], class_index[single_fit], people)
-        others = np.flatnonzero(fitting > 1)
-        self.ambiguous += int(self.unplaced[cell[begins[others]]].sum())
+        others = np.flatnonzero(fitting_counts > 1)
+        self.ambiguous += int(self.unplaced[cell[cell_starts[others]]].sum())
         placements: list[tuple[int, int, int]] = []
-        for index in others[np.argsort(fitting[others], kind="stable")].tolist():
-            candidates_of_cell = range(begins[index], begins[index] + fitting[index])
+        for index in others[np.argsort(fitting_counts[others], kind="stable")].tolist():
+            candidates_of_cell = range(
+                cell_starts[index], cell_starts[index] + fitting_counts[index]
+            )
             remaining = int(self.unplaced[cell[candidates_of_cell[0]]])
             capacity_of = {
                 j: min(
@@ -676,13 +678,13 @@ class _Placement:
                 for j in candidates_of_cell
             }
             for j in sorted(candidates_of_cell, key=lambda j: -capacity_of[j]):
-                placed = min(remaining, capacity_of[j])
-                if placed <= 0:
+                placed_people = min(remaining, capacity_of[j])
+                if placed_people <= 0:
                     break
-                placements.append((int(cell[j]), int(class_index[j]), placed))
+                placements.append((int(cell[j]), int(class_index[j]), placed_people))
                 for capacity, entry in zip(capacities, entries, strict=True):
-                    capacity[entry[j]] -= placed
-                remaining -= placed
+                    capacity[entry[j]] -= placed_people
+                remaining -= placed_people
         if placements:
             self._record_placement(
                 *(np.array(column, dtype=np.int64) for column in zip(*placements, strict=True))

@@ -122,16 +122,16 @@ def person_dossier(
         )
         classes_so_far = {name: row[name] for name in joint_classes.columns[: release_index + 1]}
         if in_some:
-            record, together = _posterior_record(joint_classes, sensitive, classes_so_far)
+            record, class_size = _posterior_record(joint_classes, sensitive, classes_so_far)
         else:
             record = dossier.Record.of({})
-            together = 0
+            class_size = 0
         steps.append(
             DossierStep(
                 release.name,
                 release.class_key(number - 1) if is_published else None,
                 size,
-                together,
+                class_size,
                 None
                 if release_record is None
                 else dossier.leakage(release_record, reference).leakage,
@@ -339,13 +339,15 @@ def _joint_classes_sql(joint_classes: JointClasses) -> str:
 def _singled_out(joint_classes: JointClasses, sample: int) -> SingledOut:
     engine = joint_classes.table.engine
     indices = range(len(joint_classes.columns))
-    stored = engine.hold(_joint_classes_sql(joint_classes))
+    stored_classes = engine.hold(_joint_classes_sql(joint_classes))
     smallest_sql = ", ".join(
         f"MIN(CASE WHEN c{release_index} <> {NOT_PUBLISHED} THEN a{release_index} END) AS "
         f"m{release_index}"
         for release_index in indices
     )
-    smallest_row = engine.query(f"SELECT {smallest_sql} FROM {stored.relation}").to_pylist()[0]
+    smallest_row = engine.query(
+        f"SELECT {smallest_sql} FROM {stored_classes.relation}"
+    ).to_pylist()[0]
     smallest = min(value for value in smallest_row.values() if value is not None)
     not_unique_sql = " AND ".join(
         f"(j.c{release_index} = {NOT_PUBLISHED} OR j.a{release_index} > 1)"
@@ -360,7 +362,7 @@ def _singled_out(joint_classes: JointClasses, sample: int) -> SingledOut:
     sums_sql = ", ".join(
         f"CAST(SUM({expression}) AS BIGINT) AS {name}" for name, expression in sums.items()
     )
-    totals = engine.query(f"SELECT {sums_sql} FROM {stored.relation} AS j").to_pylist()[0]
+    totals = engine.query(f"SELECT {sums_sql} FROM {stored_classes.relation} AS j").to_pylist()[0]
     examples: tuple[Mapping[str, Any], ...] = ()
     if sample and totals["became_alone"]:
         condition = " AND ".join(
@@ -375,7 +377,7 @@ def _singled_out(joint_classes: JointClasses, sample: int) -> SingledOut:
         rows = engine.query(f"""
             SELECT {person_sql}, {class_columns}
             FROM {joint_classes.table.relation} AS r
-            JOIN {stored.relation} AS j ON {condition}
+            JOIN {stored_classes.relation} AS j ON {condition}
             WHERE j.n = 1 AND {not_unique_sql}
             ORDER BY 1, {class_columns}
             LIMIT {int(sample)}

@@ -100,8 +100,10 @@ class Cells:
 
     def of_class(self, index: int) -> dict[int, float]:
         """Return the cells of one class: value code to mass."""
-        here = slice(self.start[index], self.start[index + 1])
-        return dict(zip(self.value[here].tolist(), self.mass[here].tolist(), strict=True))
+        cell_slice = slice(self.start[index], self.start[index + 1])
+        return dict(
+            zip(self.value[cell_slice].tolist(), self.mass[cell_slice].tolist(), strict=True)
+        )
 
     def recode(self, codes: Ints, domain: Domain) -> Cells:
         """Map the counts to another domain: codes[old] is the new code, -1 drops the value.
@@ -266,9 +268,9 @@ def build_cells(
     key = class_index * radix + value
     order = np.argsort(key)
     key, mass = key[order], mass[order]
-    begins = arrays.run_starts(key)
-    if len(begins) < len(key):
-        key, mass = key[begins], np.add.reduceat(mass, begins)
+    key_starts = arrays.run_starts(key)
+    if len(key_starts) < len(key):
+        key, mass = key[key_starts], np.add.reduceat(mass, key_starts)
     starts = np.searchsorted(key, np.arange(classes + 1) * radix)
     return Cells(
         domain=domain, start=starts.astype(np.int64, copy=False), value=key % radix, mass=mass

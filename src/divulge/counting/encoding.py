@@ -163,10 +163,10 @@ def _encode_dictionary(
         array = column.combine_chunks()
     else:
         array = column
-    used = adopt_dictionary(array, name=name, kind=kind).drop_unused_values()
+    encoded = adopt_dictionary(array, name=name, kind=kind).drop_unused_values()
     # The dictionary may hold a value twice.
-    values = encode(used.domain.values, name=name, kind=kind)
-    return EncodedColumn(values.domain, values.int64_codes[used.codes], is_sorted=True)
+    values = encode(encoded.domain.values, name=name, kind=kind)
+    return EncodedColumn(values.domain, values.int64_codes[encoded.codes], is_sorted=True)
 
 
 def dictionary_array(column: pa.ChunkedArray) -> pa.DictionaryArray:

@@ -83,28 +83,30 @@ def _count_sets(
 ) -> Iterator[tuple[tuple[str, ...], list[pa.ChunkedArray], Ints]]:
     """Yield the distinct rows of each set of columns, column by column, and their frequencies."""
     for begin in range(0, len(sets), _SETS_PER_STATEMENT):
-        some = sets[begin : begin + _SETS_PER_STATEMENT]
-        used = list(dict.fromkeys(name for names in some for name in names))
-        quoted = {name: table.engine.quote(name) for name in used}
-        alias = {name: f"c{number}" for number, name in enumerate(used)}
-        selected = [f"{quoted[name]} AS {alias[name]}" for name in used]
+        sets_of_statement = sets[begin : begin + _SETS_PER_STATEMENT]
+        used_names = list(dict.fromkeys(name for names in sets_of_statement for name in names))
+        quoted = {name: table.engine.quote(name) for name in used_names}
+        alias = {name: f"c{number}" for number, name in enumerate(used_names)}
+        selected = [f"{quoted[name]} AS {alias[name]}" for name in used_names]
         # A null may be a value, or mean that the column is not in the set. Only the number of the
         # set decides.
         inside = " ".join(
             "WHEN "
-            f"{' AND '.join(f'GROUPING({quoted[name]}) = {int(name not in names)}' for name in used)} THEN {number}"  # noqa: E501
-            for number, names in enumerate(some)
+            f"{' AND '.join(f'GROUPING({quoted[name]}) = {int(name not in names)}' for name in used_names)} THEN {number}"  # noqa: E501
+            for number, names in enumerate(sets_of_statement)
         )
-        grouped = ", ".join("(" + ", ".join(quoted[name] for name in names) + ")" for names in some)
+        grouping_sets = ", ".join(
+            "(" + ", ".join(quoted[name] for name in names) + ")" for names in sets_of_statement
+        )
         counts_table = table.engine.query(
             f"SELECT {', '.join(selected)}, CASE {inside} END AS part, COUNT(*) AS n "
-            f"FROM {table.relation} GROUP BY GROUPING SETS ({grouped})"
+            f"FROM {table.relation} GROUP BY GROUPING SETS ({grouping_sets})"
         )
         part = counts_table.column("part").to_numpy()
-        for number, names in enumerate(some):
-            here = counts_table.filter(pa.array(part == number))
+        for number, names in enumerate(sets_of_statement):
+            set_counts = counts_table.filter(pa.array(part == number))
             yield (
                 names,
-                [here.column(alias[name]) for name in names],
-                here.column("n").to_numpy().astype(np.int64),
+                [set_counts.column(alias[name]) for name in names],
+                set_counts.column("n").to_numpy().astype(np.int64),
             )

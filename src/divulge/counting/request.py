@@ -340,11 +340,11 @@ class Request:
         sets = [[*keys, *(quote(name) for name in target)] for target in self.layout.sets]
         if len(sets) > 1:
             selected += [f"GROUPING({name}) AS g{i}" for i, name in enumerate(values)]
-            grouped = (
+            grouping = (
                 "GROUPING SETS (" + ", ".join("(" + ", ".join(names) + ")" for names in sets) + ")"
             )
         else:
-            grouped = ", ".join(sets[0])
+            grouping = ", ".join(sets[0])
         if self.roles.person is None:
             unit = "*"
         else:
@@ -363,7 +363,7 @@ class Request:
             ]
         return (
             f"SELECT {', '.join(selected)} FROM {self.table.relation}{self.where()} GROUP BY "
-            f"{grouped}"
+            f"{grouping}"
         )
 
     def sql_of_distinct_rows(self, *, grouped: bool = True) -> str:
@@ -402,9 +402,11 @@ class Request:
     def coded_distinct_rows(self) -> pa.Table | None:
         """Count distinct rows by dictionary codes, with the result of sql_of_distinct_rows."""
         columns = (*self.layout.keys, *self.layout.values)
-        every = [range(len(columns))]
+        column_sets = [range(len(columns))]
         keys = len(self.layout.keys)
-        return count_coded(self.table, columns, every, keys=keys, drop_nulls=self.nulls == "drop")
+        return count_coded(
+            self.table, columns, column_sets, keys=keys, drop_nulls=self.nulls == "drop"
+        )
 
     def coded_rows(self) -> list[EncodedColumn] | None:
         """Read every row by dictionary codes: the values of each column, and the rows' codes."""
@@ -487,16 +489,16 @@ class Request:
         self, suspects: Suspects, people: int, keys: Sequence[Domain], values: Sequence[Domain]
     ) -> tuple[tuple[str, ...], dict[str, str]]:
         """Return notes on doubtful cells, and the treatment of each text of suppressed cells."""
-        unsaid = undeclared_suppression(suspects, people, self.suppression)
+        undeclared_texts = undeclared_suppression(suspects, people, self.suppression)
         suppressed: dict[str, str] = {
             text: how for text, how in self.suppression.items() if text is not None
         }
         notes = (
-            *suppression_notes(unsaid, by_person=self.roles.person is not None),
+            *suppression_notes(undeclared_texts, by_person=self.roles.person is not None),
             *alike_notes(keys, effect=": people who may share a class are counted apart"),
             *alike_notes(values, effect=": the diversity looks larger than it may be"),
         )
-        return notes, suppressed | {text: "value" for text in unsaid if text is not None}
+        return notes, suppressed | {text: "value" for text in undeclared_texts if text is not None}
 
 
 def count(
@@ -567,10 +569,10 @@ def _value_text(value: Any) -> str:
 def align(left: Domain, right: Domain) -> tuple[Domain, Ints, Ints]:
     """Return a domain of the values of both, and the new code of each old one."""
     try:
-        together = pa.concat_arrays([left.values, right.values.cast(left.values.type)])
+        all_values = pa.concat_arrays([left.values, right.values.cast(left.values.type)])
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise other_type(left.name, left.values.type, right.values.type) from None
-    encoded = encode(together, name=left.name, kind=left.kind)
+    encoded = encode(all_values, name=left.name, kind=left.kind)
     codes = encoded.int64_codes
     return encoded.domain, codes[: len(left)], codes[len(left) :]
 
@@ -614,9 +616,9 @@ def population_sizes(sample: Contingency, population: Contingency | None) -> Flo
         codes.append(
             np.concatenate([left[sample.codes[position]], right[population.codes[position]]])
         )
-    both = arrays.combined_key(codes, radices, rows=len(sample) + len(population))
-    sample_keys = both[: len(sample)]
-    population_keys = both[len(sample) :]
+    keys = arrays.combined_key(codes, radices, rows=len(sample) + len(population))
+    sample_keys = keys[: len(sample)]
+    population_keys = keys[len(sample) :]
     order = np.argsort(population_keys)
     matches = np.minimum(
         np.searchsorted(population_keys[order], sample_keys), len(population_keys) - 1
@@ -670,9 +672,9 @@ def value_counts(table: Table, columns: Sequence[str]) -> dict[str, ValueCounts]
     quoted = [table.engine.quote(name) for name in columns]
     if not quoted:
         return {}
-    which = " ".join(f"WHEN GROUPING({name}) = 0 THEN {i}" for i, name in enumerate(quoted))
+    column_cases = " ".join(f"WHEN GROUPING({name}) = 0 THEN {i}" for i, name in enumerate(quoted))
     is_null = " ".join(f"WHEN GROUPING({name}) = 0 AND {name} IS NULL THEN 1" for name in quoted)
-    selected = f"CASE {which} END AS c, CASE {is_null} ELSE 0 END AS absent, COUNT(*) AS n"
+    selected = f"CASE {column_cases} END AS c, CASE {is_null} ELSE 0 END AS absent, COUNT(*) AS n"
     sets = ", ".join(f"({name})" for name in quoted)
     inner = f"SELECT {selected} FROM {table.relation} GROUP BY GROUPING SETS ({sets})"
     counts_table = table.engine.query(
@@ -690,9 +692,12 @@ def value_counts(table: Table, columns: Sequence[str]) -> dict[str, ValueCounts]
     )
     counts_by_column: dict[str, ValueCounts] = {}
     for position, name in enumerate(columns):
-        here = column == position
+        is_of_column = column == position
         counts_by_column[name] = ValueCounts(
-            name, sizes[here], repeats[here], int(sizes[here & absent].sum())
+            name,
+            sizes[is_of_column],
+            repeats[is_of_column],
+            int(sizes[is_of_column & absent].sum()),
         )
     return counts_by_column
 
@@ -702,12 +707,12 @@ def text_domains(table: Table, columns: Sequence[Column]) -> list[Domain]:
     if not columns:
         return []
     quoted = [table.engine.quote(column.name) for column in columns]
-    which = " ".join(
+    column_cases = " ".join(
         f"WHEN GROUPING({name}) = 0 THEN {column_index}" for column_index, name in enumerate(quoted)
     )
     sets = ", ".join(f"({name})" for name in quoted)
     # In a row of one grouping set, all other columns are null; COALESCE takes at least two.
-    selected = f"CASE {which} END AS c, COALESCE({', '.join([*quoted, 'NULL'])}) AS v"
+    selected = f"CASE {column_cases} END AS c, COALESCE({', '.join([*quoted, 'NULL'])}) AS v"
     values_table = table.engine.query(
         f"SELECT {selected} FROM {table.relation} GROUP BY GROUPING SETS ({sets})"
     )

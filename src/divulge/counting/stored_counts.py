@@ -165,10 +165,12 @@ class Counts:
         if "w" in present:
             sums += ["SUM(w) AS w", "MIN(lightest) AS lightest"]
         names = [*(f"k{index}" for index in range(len(keys))), *value_columns]
-        grouped = [f"cells.{name}" for name in (*keys, *value_columns)]  # columns, never aliases
-        aliased = [f"{cell} AS {name}" for cell, name in zip(grouped, names, strict=True)]
-        if grouped:
-            group_by = f" GROUP BY {', '.join(grouped)}"
+        grouping_columns = [
+            f"cells.{name}" for name in (*keys, *value_columns)
+        ]  # columns, never aliases
+        aliased = [f"{cell} AS {name}" for cell, name in zip(grouping_columns, names, strict=True)]
+        if grouping_columns:
+            group_by = f" GROUP BY {', '.join(grouping_columns)}"
         else:
             group_by = ""
         selected = ", ".join([*aliased, *sums])
@@ -220,11 +222,11 @@ def whole_classes(batches: Iterable[pa.RecordBatch], keys: int, *, rows: int) ->
             pending.append(batch)
             count += batch.num_rows
         if count >= rows:
-            together = pa.Table.from_batches(pending)
-            cut = count - _last_class(together, keys)
+            batch_table = pa.Table.from_batches(pending)
+            cut = count - _last_class(batch_table, keys)
             if cut:
-                yield together.slice(0, cut)
-                pending = together.slice(cut).to_batches()
+                yield batch_table.slice(0, cut)
+                pending = batch_table.slice(cut).to_batches()
                 count -= cut
     if pending:
         yield pa.Table.from_batches(pending)

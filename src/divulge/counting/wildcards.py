@@ -99,10 +99,10 @@ def _people_agreeing(
     contingency: Contingency, common: Sequence[int], mine: Ints, others: Ints
 ) -> Ints:
     """Count, for each of my classes, the people of others that agree in the common columns."""
-    both = np.concatenate([mine, others])
-    codes = [contingency.codes[position][both] for position in common]
+    stacked = np.concatenate([mine, others])
+    codes = [contingency.codes[position][stacked] for position in common]
     key = arrays.combined_key(
-        codes, [len(contingency.keys[position]) for position in common], rows=len(both)
+        codes, [len(contingency.keys[position]) for position in common], rows=len(stacked)
     )
     distinct_keys, ids = np.unique(key[len(mine) :], return_inverse=True)
     people = arrays.exact_sums(ids, contingency.sizes[others], len(distinct_keys))
@@ -152,14 +152,14 @@ def undeclared_suppression(
     """
     unstated: dict[str | None, dict[str, float]] = {}
     for name, texts in suspects.items():
-        for text, many in texts.items() if sum(texts.values()) < people else ():
+        for text, people_with_text in texts.items() if sum(texts.values()) < people else ():
             if text not in suppression:
-                unstated.setdefault(text, {})[name] = many / people
+                unstated.setdefault(text, {})[name] = people_with_text / people
     return unstated
 
 
 def suppression_notes(
-    unsaid: Mapping[str | None, Mapping[str, float]], *, by_person: bool
+    undeclared_texts: Mapping[str | None, Mapping[str, float]], *, by_person: bool
 ) -> Iterator[str]:
     """Yield notes that suppressed cells count as a value, and how to change it.
 
@@ -169,7 +169,7 @@ def suppression_notes(
         unit = "people (each counted once in each class)"
     else:
         unit = "rows"
-    for text, columns in unsaid.items():
+    for text, columns in undeclared_texts.items():
         shares = ", ".join(
             f"{_percent(share)} of the {unit} in {name}" for name, share in columns.items()
         )
@@ -269,12 +269,12 @@ def alike_notes(domains: Iterable[Domain], *, effect: str = "") -> Iterator[str]
     for domain in domains:
         sets = written_alike(domain)
         for texts in sets[:_MAX_SETS_SHOWN]:
-            listed = ", ".join(map(shown_text, texts[:_MAX_TEXTS_SHOWN])) + (
+            text_list = ", ".join(map(shown_text, texts[:_MAX_TEXTS_SHOWN])) + (
                 ", ..." if len(texts) > _MAX_TEXTS_SHOWN else ""
             )
             yield (
-                f"{listed} of {domain.name} count as {len(texts)} values, though they differ only "
-                f"in case, blanks, invisible characters or Unicode form{effect}"
+                f"{text_list} of {domain.name} count as {len(texts)} values, though they differ "
+                f"only in case, blanks, invisible characters or Unicode form{effect}"
             )
         if len(sets) > _MAX_SETS_SHOWN:
             yield (

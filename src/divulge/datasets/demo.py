@@ -169,8 +169,8 @@ def _diagnoses(random: Generator, age: Ints, sex: Texts, occupation: Texts) -> T
 def _draw(random: Generator, weights: npt.NDArray[np.float64]) -> Ints:
     """Draw one category per row, with the row's own weights."""
     cumulative = np.cumsum(weights, axis=1)
-    picked: Ints = (cumulative < random.random((len(weights), 1)) * cumulative[:, -1:]).sum(axis=1)
-    return picked
+    indices: Ints = (cumulative < random.random((len(weights), 1)) * cumulative[:, -1:]).sum(axis=1)
+    return indices
 
 
 def _plant(random: Generator, age: Ints, town: Texts, occupation: Texts, diagnosis: Texts) -> None:

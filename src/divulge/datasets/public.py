@@ -54,15 +54,15 @@ def available() -> list[Available]:
         True
     """
     same = ("name", "title", "rows", "source", "licence", "sha256")
-    listed = []
+    entries = []
     for dataset in DATASETS:
         path = _cached_path(cache_folder(), dataset)
         cached = _inside(dataset) is not None or (
             path.is_file() and path.stat().st_size == dataset.size
         )
         shared = {name: getattr(dataset, name) for name in same}
-        listed.append(Available(**shared, columns=len(dataset.columns), cached=cached))
-    return listed
+        entries.append(Available(**shared, columns=len(dataset.columns), cached=cached))
+    return entries
 
 
 @checked
@@ -123,8 +123,8 @@ def _find(name: str) -> Dataset:
 
 def cache_folder() -> Path:
     """Return the cache folder: $DIVULGE_CACHE, or else `divulge` in the platform's cache folder."""
-    if chosen := os.environ.get("DIVULGE_CACHE"):
-        return Path(chosen).expanduser()
+    if cache_path := os.environ.get("DIVULGE_CACHE"):
+        return Path(cache_path).expanduser()
     if sys.platform == "darwin":
         base = Path.home() / "Library" / "Caches"
     elif sys.platform == "win32":
@@ -147,20 +147,22 @@ def fetch_into(folder: Path, *, dataset: Dataset) -> Path:
 
 
 def _first_good(dataset: Dataset) -> bytes:
-    tried = []
+    failures = []
     for source in dataset.sources:
         try:
             content = source.read()
         except SourceFailed as failure:
-            tried.append(f"{source}: {failure}")
+            failures.append(f"{source}: {failure}")
             continue
         digest = _sha256(content)
         if digest == dataset.sha256:
             return content
-        tried.append(f"{source}: refused, SHA-256 {digest[:12]}... is not {dataset.sha256[:12]}...")
+        failures.append(
+            f"{source}: refused, SHA-256 {digest[:12]}... is not {dataset.sha256[:12]}..."
+        )
     raise MissingDependency(
         f"the data set {dataset.name!r} is not cached and could not be fetched (tried "
-        f"{'; '.join(tried)})",
+        f"{'; '.join(failures)})",
         hint="Connect this machine to the network once, or point DIVULGE_CACHE to a folder that "
         f"holds the original file as {_cached_path(Path(), dataset)}",
     )

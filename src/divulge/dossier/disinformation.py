@@ -288,12 +288,12 @@ def _branch_and_bound(problem: _Problem, budget: float, *, steps: int | None) ->
         open_ = affordable(chosen, start)
         if not open_:
             continue
-        taken = (*chosen, open_[0])
-        leakage = problem.measure(taken)
+        next_choice = (*chosen, open_[0])
+        leakage = problem.measure(next_choice)
         if leakage < best - EQUAL:
             best = leakage
-            plan = taken
-        for branch in (taken, chosen):
+            plan = next_choice
+        for branch in (next_choice, chosen):
             rest = affordable(branch, open_[0] + 1)
             if rest and (bound := max(floor, problem.bound(branch, rest))) < best - EQUAL:
                 heapq.heappush(heap, (bound, -len(branch), branch, open_[0] + 1))
@@ -311,29 +311,31 @@ def _branch_and_bound(problem: _Problem, budget: float, *, steps: int | None) ->
 
 def _greedy(problem: _Problem, budget: float) -> Disinformation:
     """Take the candidate with the largest gain per cost as long as one has a gain."""
-    before = now = problem.measure(())
+    before = current = problem.measure(())
     chosen: list[int] = []
     remaining_budget = budget
     while True:
         options = []
         for number, candidate in enumerate(problem.candidates):
             affordable = number not in chosen and candidate.cost <= remaining_budget + EQUAL
-            if affordable and (leakage := problem.measure([*chosen, number])) < now - EQUAL:
+            if affordable and (leakage := problem.measure([*chosen, number])) < current - EQUAL:
                 if candidate.cost:
-                    ratio = (now - leakage) / candidate.cost
+                    ratio = (current - leakage) / candidate.cost
                 else:
                     ratio = math.inf
                 options.append((-ratio, number, leakage))
         if not options:
             break
-        _, number, now = min(options)
+        _, number, current = min(options)
         chosen.append(number)
         remaining_budget -= problem.candidates[number].cost
     floor = problem.bound(
         (), [n for n, offer in enumerate(problem.candidates) if offer.cost <= budget + EQUAL]
     )
     plan = tuple(problem.candidates[number] for number in chosen)
-    return Disinformation(before, now, plan, budget, "greedy", min(now, floor), problem.examined)
+    return Disinformation(
+        before, current, plan, budget, "greedy", min(current, floor), problem.examined
+    )
 
 
 # --- Create and Add -------------------------------------------------------------------------------
@@ -644,20 +646,20 @@ def bring_down(
     """
     falls: dict[int, Floats] = {}
     target = 0.0
-    spent = dict[int, int]()
+    cost_by_record = dict[int, int]()
     for number in sorted(range(len(leaks)), key=lambda number: -leaks[number]):
         if leaks[number] <= target + EQUAL:
             break
         falls[number] = fall(number)
-        target, spent = _share_budget(falls, budget)
-    return target, spent, falls
+        target, cost_by_record = _share_budget(falls, budget)
+    return target, cost_by_record, falls
 
 
 def most_weight(costs: Sequence[int], gains: Floats, budget: int) -> tuple[Floats, list[list[int]]]:
     """Solve the 0/1 knapsack: for each budget, the largest weight of a choice, and that choice."""
-    free = [item for item, cost in enumerate(costs) if cost == 0 and gains[item] > 0]
-    best = np.full(budget + 1, float(gains[free].sum()))
-    choices: list[list[int]] = [free] * len(best)
+    free_items = [item for item, cost in enumerate(costs) if cost == 0 and gains[item] > 0]
+    best = np.full(budget + 1, float(gains[free_items].sum()))
+    choices: list[list[int]] = [free_items] * len(best)
     for item in _useful_items(costs, gains, budget):
         cost = costs[item]
         improved = best[: budget + 1 - cost] + gains[item]

@@ -120,9 +120,9 @@ def plan_disinformation(
             best = min((best, *map(planner.settle, releases)), key=lambda draft: draft.leakage)
             floor = best.leakage
             method = "enumeration"
-        elif len(ways := list(islice(planner.groupings(), MOST_PLANS + 1))) <= MOST_PLANS:
+        elif len(groupings := list(islice(planner.groupings(), MOST_PLANS + 1))) <= MOST_PLANS:
             best, method = (
-                min((best, *map(planner.draft, ways)), key=lambda draft: draft.leakage),
+                min((best, *map(planner.draft, groupings)), key=lambda draft: draft.leakage),
                 "grouping",
             )
     decoys = [
@@ -306,14 +306,17 @@ class _Planner:
             for cluster_index in places.get(attribute, ())
         }
         while True:
-            near = {
+            near_clusters = {
                 n
                 for cluster_index in reached
                 for a in self._records[cluster_index].attributes
                 for n in places[a]
             }
             merged = resolve(
-                (*(self._records[cluster_index] for cluster_index in sorted(near)), *links),
+                (
+                    *(self._records[cluster_index] for cluster_index in sorted(near_clusters)),
+                    *links,
+                ),
                 self._setting.rule,
             ).records
             sources = all_sources(
@@ -321,7 +324,7 @@ class _Planner:
             )
             grown = reached | {
                 cluster_index
-                for cluster_index in near
+                for cluster_index in near_clusters
                 if self._records[cluster_index].sources & sources
             }
             if grown == reached:
@@ -331,7 +334,7 @@ class _Planner:
         rest = [
             (c.record, c.leakage)
             for cluster_index, c in enumerate(self._setting.clusters)
-            if cluster_index not in near
+            if cluster_index not in near_clusters
         ]
         return [*zip(merged, leaks, strict=True), *rest]
 
@@ -361,16 +364,16 @@ class _Planner:
         """
         clusters = self._setting.clusters
         left = self._budget
-        free = list(self._strangers)
+        free_strangers = list(self._strangers)
         groups: list[tuple[int, ...]] = []
         for cluster_index in self._leaking:
             cluster = clusters[cluster_index]
             spendable = left - cluster.key
             if cluster.leakage <= target + disinformation.EQUAL or spendable < 0:
                 continue
-            gains = self._setting.gains(cluster.record)[free]
+            gains = self._setting.gains(cluster.record)[free_strangers]
             brought, choices = disinformation.most_weight(
-                [clusters[other].key for other in free], gains, spendable
+                [clusters[other].key for other in free_strangers], gains, spendable
             )
             weight, linked = disinformation.with_additions(brought, self._setting.added_weight)
             reached = np.flatnonzero(
@@ -380,9 +383,9 @@ class _Planner:
                 spend = int(reached[0])
             else:
                 spend = spendable
-            chosen = [free[item] for item in choices[int(linked[spend])]]
+            chosen = [free_strangers[item] for item in choices[int(linked[spend])]]
             left -= cluster.key + spend
-            free = [other for other in free if other not in set(chosen)]
+            free_strangers = [other for other in free_strangers if other not in set(chosen)]
             if chosen:
                 groups.append((cluster_index, *sorted(chosen)))
         return tuple(groups)

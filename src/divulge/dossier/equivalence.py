@@ -178,9 +178,9 @@ class Equivalence:
             >>> read.canonical(Attribute("Age", "31")).value
             'thirties'
         """
-        both = Equivalence({})
-        both._steps = (*self._steps, *other._steps)
-        return both
+        combined = Equivalence({})
+        combined._steps = (*self._steps, *other._steps)
+        return combined
 
     def canonical(self, attribute: Attribute) -> Attribute:
         """The attribute with its canonical value; unchanged if no class covers it."""
@@ -228,8 +228,8 @@ def _value_classes(
         return [(name, _pattern(label, name)) for name in patterns]
     classes = [(name, _synonyms(label, name, values)) for name, values in patterns.items()]
     claimed: dict[str, str] = {}
-    for name, covered in patterns.items():
-        for value in (name, *covered):
+    for name, covered_values in patterns.items():
+        for value in (name, *covered_values):
             if claimed.setdefault(value, name) != name:
                 raise BadInput(
                     f"{value!r} of {label!r} belongs to {claimed[value]!r} and to {name!r}",
@@ -251,9 +251,9 @@ def _synonyms(label: str, name: str, values: object) -> Covers:
         raise BadInput(
             f"the values of {name!r} ({label!r}) are not a list of texts", hint='write ["Flu", ...]'
         )
-    listed = frozenset(values)
-    if listed:
-        return (listed | {name}).__contains__
+    synonyms = frozenset(values)
+    if synonyms:
+        return (synonyms | {name}).__contains__
     return _pattern(label, name)
 
 

@@ -95,7 +95,7 @@ class QuadratureRule:
 def rule_for(ratio: float) -> QuadratureRule:
     """The certified rule with the fewest nodes that covers [1, ratio]."""
     return _rule(
-        next((covered for covered in TABLES if ratio <= covered), None)
+        next((largest_ratio for largest_ratio in TABLES if ratio <= largest_ratio), None)
         or 2.0 ** math.ceil(math.log2(ratio))
     )
 
@@ -275,9 +275,9 @@ def _by_rule(ratio: Floats, rows: Ints) -> Iterator[tuple[QuadratureRule, Ints]]
     """Rules, cheapest first, each with the rows it covers."""
     while len(rows):
         rule = rule_for(float(ratio[rows].min()))
-        fits = ratio[rows] <= rule.ratio
-        yield rule, rows[fits]
-        rows = rows[~fits]
+        is_covered = ratio[rows] <= rule.ratio
+        yield rule, rows[is_covered]
+        rows = rows[~is_covered]
 
 
 class _Integrals:

@@ -303,10 +303,12 @@ def from_rows(
     for name in (*([record_id] if record_id is not None else []), *(labels or ())):
         if name not in columns:
             raise BadInput(f"there is no column {name!r}", hint=nearest(name, columns))
-    chosen = [name for name in labels or columns if name != record_id]
+    label_columns = [name for name in labels or columns if name != record_id]
     database = []
     for row in cells:
-        present_cells = [(name, row[name]) for name in chosen if not _is_missing(row.get(name))]
+        present_cells = [
+            (name, row[name]) for name in label_columns if not _is_missing(row.get(name))
+        ]
         # numbers stay numbers, so that 30.0 becomes "30"; dates and the rest become text
         entries = [
             (name, v if isinstance(v, str | int | float | bool) else str(v), confidence)
@@ -383,9 +385,9 @@ def _from_objects(documents: Sequence[object], name: str) -> Database:
 def _from_csv(text: str, name: str) -> Database:
     entries: dict[str, list[tuple[str, str, float]]] = {}
     for number, row in csv_rows(text, _COLUMNS[:3], name):
-        where = f"{name}, line {number}"
+        location = f"{name}, line {number}"
         if row.get("confidence"):
-            confidence = _parse_number(row["confidence"], where)
+            confidence = _parse_number(row["confidence"], location)
         else:
             confidence = 1.0
         entries.setdefault(row["record"], []).append((row["label"], row["value"], confidence))
@@ -395,7 +397,9 @@ def _from_csv(text: str, name: str) -> Database:
     )
 
 
-def csv_rows(text: str, needed: Sequence[str], name: str) -> Iterator[tuple[int, dict[str, str]]]:
+def csv_rows(
+    text: str, needed_columns: Sequence[str], name: str
+) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield the line number and cells of each row.
 
     The header must have the needed columns, each once. Rows must have as many cells as the header.
@@ -403,10 +407,10 @@ def csv_rows(text: str, needed: Sequence[str], name: str) -> Iterator[tuple[int,
     reader = csv.DictReader(io.StringIO(text), strict=True)
     try:
         header = reader.fieldnames or ()
-        if missing := [column for column in needed if column not in header]:
+        if missing := [column for column in needed_columns if column not in header]:
             raise BadInput(
                 f"{name!r} lacks the column {missing[0]!r}",
-                hint=f"the header is {','.join(needed)}",
+                hint=f"the header is {','.join(needed_columns)}",
             )
         if repeated := [column for column in header if header.count(column) > 1]:
             raise BadInput(f"{name!r} has two columns {repeated[0]!r}", hint="keep one of them")
@@ -462,22 +466,22 @@ def read_text(path: Path, what: str = "") -> str:
         raise BadInput(f"{str(path)!r} is not UTF-8 text", hint="save it as UTF-8") from error
 
 
-def parse_json(text: str, where: str) -> object:
+def parse_json(text: str, location: str) -> object:
     """Parse JSON; errors are one line. A repeated key is an error."""
     try:
         return json.loads(text, object_pairs_hook=_object_of_unique_keys)
     except json.JSONDecodeError as error:
         raise BadInput(
-            f"{where} is not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
+            f"{location} is not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
         ) from error
     except RecursionError:
         raise BadInput(
-            f"{where} is nested too deeply", hint="a document has a handful of levels"
+            f"{location} is nested too deeply", hint="a document has a handful of levels"
         ) from None
     except ValueError as error:  # Python reads integers of up to 4,300 digits
-        raise BadInput(f"{where}: {error}") from error
+        raise BadInput(f"{location}: {error}") from error
     except BadInput as error:
-        raise BadInput(f"{where}: {error.message.marked}", hint=error.hint) from None
+        raise BadInput(f"{location}: {error.message.marked}", hint=error.hint) from None
 
 
 def _object_of_unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -492,27 +496,29 @@ def _object_of_unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]
     return document
 
 
-def _check_keys(document: Mapping[str, object], allowed_keys: Sequence[str], where: str) -> None:
+def _check_keys(document: Mapping[str, object], allowed_keys: Sequence[str], location: str) -> None:
     for key in document:
         if key not in allowed_keys:
-            raise BadInput(f"{where}: the key {key!r} is unknown", hint=nearest(key, allowed_keys))
+            raise BadInput(
+                f"{location}: the key {key!r} is unknown", hint=nearest(key, allowed_keys)
+            )
 
 
-def _parse_number(text: str, where: str) -> float:
+def _parse_number(text: str, location: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise BadInput(f"{where}: {text!r} is not a number") from None
+        raise BadInput(f"{location}: {text!r} is not a number") from None
 
 
 def _build_record(
-    entries: Iterable[tuple[str, object, float]], key: str | None, where: str
+    entries: Iterable[tuple[str, object, float]], key: str | None, location: str
 ) -> Record:
     """Build a record; an error names its position in the file."""
     try:
         return Record.of(entries, key)
     except BadInput as error:
-        raise BadInput(f"{where}: {error.message.marked}", hint=error.hint) from error
+        raise BadInput(f"{location}: {error.message.marked}", hint=error.hint) from error
 
 
 def _to_json(database: Database) -> str:

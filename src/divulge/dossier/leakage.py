@@ -76,11 +76,13 @@ class RecordComparison:
             return np.fromiter(
                 map(self.weights.__getitem__, map(itemgetter(0), attributes)), np.float64
             )
-        rare = (
+        rare_labels = (
             (a.label, self.rarity[a.label](a.value) if a.label in self.rarity else 1.0)
             for a in attributes
         )
-        return np.array([self.weights[label] * factor for label, factor in rare], dtype=np.float64)
+        return np.array(
+            [self.weights[label] * factor for label, factor in rare_labels], dtype=np.float64
+        )
 
     def batch(self, records: Sequence[Record]) -> Batch:
         """The records as numbers."""

@@ -330,14 +330,14 @@ def _levels(comparison: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _comparison(compared: Compared, column: str, first: int) -> Any:
     library = importlib.import_module("splink.comparison_library")
     levels = importlib.import_module("splink.comparison_level_library")
-    near = f"levenshtein({column}_l[{first}], {column}_r[{first}]) <= {compared.edits}"
+    near_condition = f"levenshtein({column}_l[{first}], {column}_r[{first}]) <= {compared.edits}"
     comparison = library.CustomComparison(
         output_column_name=column,
         comparison_levels=[
             levels.NullLevel(column),
             levels.ArrayIntersectLevel(column, min_intersection=1),
             *(
-                [levels.CustomLevel(near, label_for_charts="nearly equal")]
+                [levels.CustomLevel(near_condition, label_for_charts="nearly equal")]
                 if compared.edits
                 else []
             ),

@@ -423,12 +423,12 @@ def with_ids(records: Sequence[Record]) -> Database:
 
     Ids must differ.
     """
-    taken = {record.id for record in records}
+    taken_ids = {record.id for record in records}
     identified_records = []
     for number, record in enumerate(records, start=1):
         has_name = record.id is not None or record.sources
         identified_records.append(
-            record if has_name else replace(record, id=free_name(f"r{number}", taken))
+            record if has_name else replace(record, id=free_name(f"r{number}", taken_ids))
         )
     record_names: set[str] = set()
     for name in map(name_of, identified_records):

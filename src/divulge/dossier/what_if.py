@@ -167,12 +167,12 @@ def compare(
     measure = measure or Measure()
     input_records = with_ids(database)
     before = measure.most(operator(input_records), reference).leakage
-    taken = all_sources(input_records)
+    taken_names = all_sources(input_records)
     settings = {**measure.settings, **settings_of(operator)}
     increments = []
     for name, release in alternatives.items():
-        marked = Record(release.attributes, free_name(name, taken))
-        outcome = operator((*input_records, marked))
+        named_release = Record(release.attributes, free_name(name, taken_names))
+        outcome = operator((*input_records, named_release))
         after = measure.most(outcome, reference)
         increments.append(
             Increment(
@@ -180,7 +180,7 @@ def compare(
                 before,
                 after.leakage,
                 after.witnesses,
-                _joined_sources(outcome, marked),
+                _joined_sources(outcome, named_release),
                 settings,
             )
         )
@@ -236,8 +236,8 @@ def timeline(
         )
     leakage = 0.0
     steps = []
-    for record, (now, count, joined) in zip(records, states, strict=True):
-        steps.append(TimelineStep(name_of(record), now, now - leakage, count, joined))
+    for record, (now, count, joined_records) in zip(records, states, strict=True):
+        steps.append(TimelineStep(name_of(record), now, now - leakage, count, joined_records))
         leakage = now
         if progress is not None:
             progress(len(steps), len(records))
@@ -275,7 +275,7 @@ def without(
     """
     measure = measure or Measure()
     input_records = with_ids(database)
-    now = measure.most(operator(input_records), reference).leakage
+    current = measure.most(operator(input_records), reference).leakage
     label_outcomes = []
     for label in dict.fromkeys(label for record in input_records for label in record.labels):
         reduced_records = tuple(
@@ -283,7 +283,7 @@ def without(
             for record in input_records
         )
         leakage = measure.most(operator(reduced_records), reference).leakage
-        label_outcomes.append(Without(label, leakage, leakage - now))
+        label_outcomes.append(Without(label, leakage, leakage - current))
     settings = {**measure.settings, **settings_of(operator)}
     return WithoutLabels(
         tuple(sorted(label_outcomes, key=lambda outcome: outcome.leakage)), settings

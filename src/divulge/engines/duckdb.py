@@ -119,9 +119,9 @@ class _Database:
         if os.getpid() != self.owner:
             return
         connection.close()
-        used = self.has_stored or self.has_attached or not self.scratch.is_clean()
+        is_used = self.has_stored or self.has_attached or not self.scratch.is_clean()
         waiting = self.waiting.get(self._preserve_order)  # None when the interpreter shuts down
-        if waiting is not None and self._is_reusable and not used and len(waiting) < 2:
+        if waiting is not None and self._is_reusable and not is_used and len(waiting) < 2:
             waiting.append(self)
         else:
             self._close()
@@ -271,10 +271,10 @@ class DuckDBEngine(DuckDBDialect):
         """
         paths = self._parquet.get(relation, ())
         try:
-            small = sum(map(os.path.getsize, paths)) < LEAST_BY_ARROW
+            is_small = sum(map(os.path.getsize, paths)) < LEAST_BY_ARROW
         except OSError:  # DuckDB reports what is wrong with a file
             return None
-        if small or self.memory_limit is not None:
+        if is_small or self.memory_limit is not None:
             return None
         files = ParquetBatches.of(paths, types)
         if files is None:
@@ -454,10 +454,12 @@ class DuckDBEngine(DuckDBDialect):
 
     def read_typed(self, paths: Sequence[Path], types: Mapping[str, str], *, delimiter: str) -> str:
         """Return a FROM clause for CSV files that `write` wrote, with known columns and types."""
-        listed = self.files(paths, known_as={path: path.name for path in paths})
+        file_list = self.files(paths, known_as={path: path.name for path in paths})
         columns = f"auto_detect = false, columns = {self.struct(types)}, null_padding = false"
         quotes = f"header = true, delim = {self.literal(delimiter)}, quote = '\"', escape = '\"'"
-        return f"read_csv({listed}, {columns}, {quotes}, nullstr = '', allow_quoted_nulls = false)"
+        return (
+            f"read_csv({file_list}, {columns}, {quotes}, nullstr = '', allow_quoted_nulls = false)"
+        )
 
     def durable(self, cell: str, type_: str) -> str:
         """Return SQL that casts a value to a type that every file format preserves."""
@@ -498,7 +500,7 @@ class DuckDBEngine(DuckDBDialect):
         sorted by a hash of all their values, on disk if memory does not hold them.
         """
         del files
-        listed = ", ".join(name for name, _ in columns)
+        column_list = ", ".join(name for name, _ in columns)
         renamed = {short: self.quote(name) for (short, _), name in zip(columns, names, strict=True)}
         selected = f"SELECT {', '.join(f'{short} AS {name}' for short, name in renamed.items())}"
         total = ", ".join(f"{name} NULLS LAST" for name, _ in columns)
@@ -512,10 +514,12 @@ class DuckDBEngine(DuckDBDialect):
             self._run(f"CREATE TEMP TABLE {distinct_table} AS ({counts_query}) UNION ALL {nulls}")
             rows = self._distinct_rows(distinct_table, columns, total)
             if rows is None:
-                numbered = f"SELECT {listed}, UNNEST(RANGE(copies)) AS copy FROM {distinct_table}"
+                numbered = (
+                    f"SELECT {column_list}, UNNEST(RANGE(copies)) AS copy FROM {distinct_table}"
+                )
                 yield (
                     f"{selected} FROM ({numbered}) AS numbered ORDER BY HASH({secret}, copy, "
-                    f"{listed}), {total}, copy"
+                    f"{column_list}), {total}, copy"
                 )
                 return
         finally:
@@ -579,8 +583,8 @@ class DuckDBEngine(DuckDBDialect):
                         return None
             return pa.Table.from_batches(batches, reader.schema)
         finally:
-            for made in types.values():
-                self._run(f"DROP TYPE IF EXISTS {made}")
+            for type_name in types.values():
+                self._run(f"DROP TYPE IF EXISTS {type_name}")
 
     def _columns_of_few_texts(self, relation: str, columns: Sequence[tuple[str, str]]) -> list[str]:
         """Return the text columns with few distinct texts."""
@@ -668,7 +672,7 @@ class DuckDBEngine(DuckDBDialect):
     ) -> HeldRows:
         """Apply a function to the rows of each value of a column, and keep the results on disk."""
         # Sorted on disk, as in HeldRows.in_order.
-        made = ""
+        table_name = ""
         unsorted = self.keep(sql, parameters)
         try:
             dealt = self.keep(f"SELECT * FROM {unsorted} ORDER BY {by}")
@@ -684,14 +688,14 @@ class DuckDBEngine(DuckDBDialect):
                 rows = self.register(
                     name, make(self.query(f"SELECT * FROM {dealt} WHERE {by} = ?", [value]))
                 )
-                if made:
-                    self._run(f"INSERT INTO {made} SELECT * FROM {rows}")
+                if table_name:
+                    self._run(f"INSERT INTO {table_name} SELECT * FROM {rows}")
                 else:
-                    made = self.keep(f"SELECT * FROM {rows}")
+                    table_name = self.keep(f"SELECT * FROM {rows}")
                 self.forget(name)
         finally:
             self.discard(dealt)
-        return HeldRows(self, made)
+        return HeldRows(self, table_name)
 
     def in_order(self, sql: str, columns: Sequence[str], *, files: int = 1) -> str:
         """Return a query for the rows of a query, sorted by columns, nulls last."""

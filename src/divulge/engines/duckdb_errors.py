@@ -95,11 +95,10 @@ def _explain(error: duckdb.Error, *, sql: str, known_as: Mapping[str, str]) -> D
         return BadInput(
             "the DuckDB connection is closed", hint="Keep it open as long as its table is in use"
         )
-    if written := _NOT_WRITTEN.search(text):  # DuckDB wraps the system's message into JSON
+    if reason := _NOT_WRITTEN.search(text):  # DuckDB wraps the system's message into JSON
         hint = "Nothing was kept of it. Make room there, or name another folder"
         return BadInput(
-            f"{Path(written.group(1)).name} cannot be written: {written.group(2).strip()}",
-            hint=hint,
+            f"{Path(reason.group(1)).name} cannot be written: {reason.group(2).strip()}", hint=hint
         )
     if isinstance(
         error, duckdb.IOException | duckdb.PermissionException | duckdb.NotSupportedError
@@ -137,9 +136,9 @@ def _input_failure(text: str) -> BadInput | None:
     if no_parquet := _NOT_PARQUET.search(text):
         file_name = no_parquet.group(1) or no_parquet.group(2)
         return BadInput(f"{file_name} is not a readable Parquet file", hint="Is it cut off?")
-    if far := _OUT_OF_RANGE.search(text):
+    if out_of_range := _OUT_OF_RANGE.search(text):
         return BadInput(
-            f"a value of type {far.group(1).lower()} is outside of what can be compared",
+            f"a value of type {out_of_range.group(1).lower()} is outside of what can be compared",
             hint="Write null, or text, instead",
         )
     if stream := _STREAM_FAILURE.search(text):
@@ -154,32 +153,32 @@ def _input_failure(text: str) -> BadInput | None:
 def _csv_failure(text: str, file: str) -> BadInput:
     line = _CSV_LINE.search(text)
     if line:
-        where = f"{file}, line {line.group(1)}"
+        location = f"{file}, line {line.group(1)}"
     else:
-        where = file
+        location = file
     if width := _CSV_WIDTH.search(text):
-        message = f"{where}: {width.group(1)} fields were expected and {width.group(2)} found"
+        message = f"{location}: {width.group(1)} fields were expected and {width.group(2)} found"
         return BadInput(message, hint="Mend that line, or pass the right delimiter")
     for sign, reason, hint in _CSV_REASONS:
         if sign in text:
-            return BadInput(f"{where}: {reason}", hint=hint)
-    return BadInput(f"{where}: {_first_line(text)}")
+            return BadInput(f"{location}: {reason}", hint=hint)
+    return BadInput(f"{location}: {_first_line(text)}")
 
 
 def _json_failure(text: str, file: str, line: str | None) -> BadInput:
     if line:
-        where = f"{file}, line {line}"
+        location = f"{file}, line {line}"
     else:
-        where = file
+        location = file
     if twice := _JSON_DUPLICATE_KEY.search(text):
         return BadInput(
-            f"{where}: a record has the key {twice.group(1)} twice", hint="Rename one of them"
+            f"{location}: a record has the key {twice.group(1)} twice", hint="Rename one of them"
         )
     if "Malformed" in text:
         return BadInput(
-            f"{where}: not valid JSON", hint="Write one object per line, or one array of objects"
+            f"{location}: not valid JSON", hint="Write one object per line, or one array of objects"
         )
-    return BadInput(f"{where}: the records do not fit together")
+    return BadInput(f"{location}: the records do not fit together")
 
 
 def _first_line(text: str) -> str:

@@ -123,9 +123,9 @@ def deal(rows: pa.Table, copies: npt.NDArray[np.int64], secret: int) -> Iterator
     rng = np.random.default_rng(secret)
     left = copies
     for after in reversed(range(-(-int(copies.sum()) // _BLOCK_ROWS))):
-        here = rng.binomial(left, 1 / (after + 1))
-        left = left - here
-        order = np.repeat(np.arange(len(here), dtype=np.int32), here)
+        dealt_counts = rng.binomial(left, 1 / (after + 1))
+        left = left - dealt_counts
+        order = np.repeat(np.arange(len(dealt_counts), dtype=np.int32), dealt_counts)
         rng.shuffle(order)
         for begin in range(0, len(order), BATCH):
             yield from (

@@ -65,7 +65,7 @@ class ParquetBatches:
             cores = os.cpu_count() or 1
             # no core should wait for the last batch
             about = -(-rows // (cores * max(round(rows / _BATCH_ROWS / cores), 1)))
-            pieces += [(path, metadata, together) for together in batches_of(groups, about)]
+            pieces += [(path, metadata, row_groups) for row_groups in batches_of(groups, about)]
         return cls(types, pieces)
 
     def map_batches(

@@ -186,16 +186,16 @@ def _keep_only_parts(folder: Path, parts: int) -> None:
         entries = sorted(folder.iterdir())
     else:
         entries = []
-    written = [entry for entry in entries if entry.name.startswith("part-") and entry.is_file()]
-    if len(written) < parts:
-        arrived = f"{len(written)} of the {parts} files that Spark's workers wrote arrived"
+    part_files = [entry for entry in entries if entry.name.startswith("part-") and entry.is_file()]
+    if len(part_files) < parts:
+        arrived = f"{len(part_files)} of the {parts} files that Spark's workers wrote arrived"
         raise BadInput(f"{arrived} in {folder.parent.parent.parent}", hint=_SHARED_FOLDER_HINT)
     for entry in entries:
         if entry.is_dir():
             shutil.rmtree(entry)
-        elif entry not in written:
+        elif entry not in part_files:
             entry.unlink()
-    for number, entry in enumerate(written):
+    for number, entry in enumerate(part_files):
         entry.rename(folder / f"part-{number:05d}{folder.suffix}")
 
 
@@ -437,9 +437,9 @@ class SparkEngine(ReadsBySQL):
         Returns:
             Whether they could; if not, Spark sorts the same rows.
         """
-        made = path / "made"
-        made.mkdir(parents=True)
-        deal = replace(dealt[1], folder=cluster_path(made).removeprefix("file:"))
+        output_folder = path / "made"
+        output_folder.mkdir(parents=True)
+        deal = replace(dealt[1], folder=cluster_path(output_folder).removeprefix("file:"))
         try:
             self.prepare_workers()
             with self.explained("deal the rows", source=path.name):
@@ -465,7 +465,7 @@ class SparkEngine(ReadsBySQL):
             return False
         for part, name in names.items():
             with suppress(FileNotFoundError):
-                (made / name).rename(path / f"part-{part:05d}{path.suffix}")
+                (output_folder / name).rename(path / f"part-{part:05d}{path.suffix}")
         _keep_only_parts(path, files)
         return True
 
@@ -528,10 +528,10 @@ class SparkEngine(ReadsBySQL):
         many copies does not keep a single worker busy. In Parquet, workers shuffle the copies of
         several files if `ShufflePart` can. A single file is written before workers have started.
         """
-        listed = ", ".join(name for name, _ in columns)
+        column_list = ", ".join(name for name, _ in columns)
         values = ", ".join(self._comparable_cell(name, type_) for name, type_ in columns)
         hashed = (
-            f"SELECT {listed}, copies, XXHASH64({secret}, {values}) AS own "
+            f"SELECT {column_list}, copies, XXHASH64({secret}, {values}) AS own "
             f"FROM ({counts_query}) AS counted"
         )
         turns = (
@@ -540,17 +540,19 @@ class SparkEngine(ReadsBySQL):
         )
         share = f"copies DIV {files} + CASE WHEN turn < copies % {files} THEN 1 ELSE 0 END"
         part = f"CAST((PMOD(own, {files}) + turn) % {files} AS INT)"
-        shares = f"SELECT {listed}, own, {share} AS share, {part} AS part FROM ({turns}) AS turns"
+        shares = (
+            f"SELECT {column_list}, own, {share} AS share, {part} AS part FROM ({turns}) AS turns"
+        )
         target = f"ELEMENT_AT(ARRAY({', '.join(self._partition_keys(files))}), part + 1)"
         spread = (
             f"SELECT /*+ REPARTITION({files}, target) */ *, {target} AS target "
             f"FROM ({shares}) AS shares"
         )
         numbered = (
-            f"SELECT {listed}, target, EXPLODE(SEQUENCE(0, share - 1)) AS copy "
+            f"SELECT {column_list}, target, EXPLODE(SEQUENCE(0, share - 1)) AS copy "
             f"FROM ({spread}) AS spread"
         )
-        placed = (
+        placed_rows = (
             f"SELECT *, XXHASH64({secret}, target, copy, {values}) AS place "
             f"FROM ({numbered}) AS numbered"
         )
@@ -564,9 +566,9 @@ class SparkEngine(ReadsBySQL):
             for (short, _), name in zip(columns, names, strict=True)
         )
         order = ", ".join(["placed.place", *total, "placed.copy"])
-        query = f"SELECT {renamed} FROM ({placed}) AS placed SORT BY {order}"
+        query = f"SELECT {renamed} FROM ({placed_rows}) AS placed SORT BY {order}"
         if files > 1 and ShufflePart.takes([type_ for _, type_ in columns]):
-            rows = f"SELECT {', '.join([listed, *SHUFFLE_COLUMNS])} FROM ({spread}) AS spread"
+            rows = f"SELECT {', '.join([column_list, *SHUFFLE_COLUMNS])} FROM ({spread}) AS spread"
             self._shuffles[query] = rows, ShufflePart("", tuple(names), secret, files)
         try:
             yield query
@@ -575,11 +577,11 @@ class SparkEngine(ReadsBySQL):
 
     def _partition_keys(self, parts: int) -> list[str]:
         """Return, as SQL, a whole number for each partition that Spark's own hash sends there."""
-        tried = (
+        candidates = (
             f"SELECT id, PMOD(HASH(id), {parts}) AS part FROM RANGE({_KEYS_PER_PARTITION * parts})"
         )
         partition_keys = self.query(
-            f"SELECT MIN(id) AS id FROM ({tried}) AS tried GROUP BY part ORDER BY part"
+            f"SELECT MIN(id) AS id FROM ({candidates}) AS tried GROUP BY part ORDER BY part"
         )
         return [f"{key}L" for key in partition_keys.column("id").to_pylist()]
 
@@ -673,8 +675,8 @@ class SparkEngine(ReadsBySQL):
             schema = ", ".join([*columns, *(f"{name} {type_}" for name, type_ in adding.items())])
             # A plain function of one argument, because pyspark inspects its signature and passes a
             # key as a second argument.
-            made = frame.groupBy(by).applyInArrow(lambda rows: make(rows), schema=schema)  # noqa: PLW0108 - as just said
-        return self.hold(f"SELECT * FROM {self.view(made)}", source=source)
+            made_rows = frame.groupBy(by).applyInArrow(lambda rows: make(rows), schema=schema)  # noqa: PLW0108 - as just said
+        return self.hold(f"SELECT * FROM {self.view(made_rows)}", source=source)
 
     def in_order(self, sql: str, columns: Sequence[str], *, files: int = 1) -> str:
         """Return a query for the rows of a query in partitions, sorted by columns, nulls last.

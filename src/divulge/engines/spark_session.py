@@ -179,9 +179,9 @@ def _start(master: str | None, config: Mapping[str, str]) -> SparkSession:
     home = os.environ.get("JAVA_HOME")
     if shutil.which("java", path=str(Path(home) / "bin") if home else None) is None:
         raise MissingDependency("the Spark engine needs Java, and none was found", hint=_JAVA_HINT)
-    chosen = master or config.get("spark.master") or _DEFAULT_MASTER
-    is_local = chosen.startswith("local")
-    _check_listening(chosen, default_port=7077)
+    chosen_master = master or config.get("spark.master") or _DEFAULT_MASTER
+    is_local = chosen_master.startswith("local")
+    _check_listening(chosen_master, default_port=7077)
     builder: Any = SparkSession.builder
     for key, value in (
         _SQL_SETTINGS | _OWN_SETTINGS | (_local_settings() if is_local else {}) | dict(config)
@@ -190,12 +190,12 @@ def _start(master: str | None, config: Mapping[str, str]) -> SparkSession:
     log = private_directory() / "spark.log"
     try:
         with _redirect_stderr(log), _workers_use_this_python(is_local=is_local):
-            session: SparkSession = builder.master(chosen).getOrCreate()
+            session: SparkSession = builder.master(chosen_master).getOrCreate()
     except (PySparkException, Py4JError) as error:
         if SparkContext._active_spark_context is not None:  # noqa: SLF001 - half started, it would be taken for a session
             with suppress(PySparkException, Py4JError):
                 SparkContext._active_spark_context.stop()  # noqa: SLF001
-        raise _start_failure(chosen, log, error) from error
+        raise _start_failure(chosen_master, log, error) from error
     interrupts.restore_handlers()  # pyspark has replaced the handler of Ctrl-C
     return session
 

@@ -209,21 +209,21 @@ def explain_spark(error: Exception, *, sql: str, source: str = "") -> DivulgeErr
     text = str(error)
     conditions = _CONDITION.findall(text)
     if source:
-        where = f"{source}: "
+        prefix = f"{source}: "
     else:
-        where = ""
+        prefix = ""
     for sign, reason, hint in _TEXT_FAILURES:
         if sign in text:
-            return BadInput(f"{where}{reason}", hint=hint)
+            return BadInput(f"{prefix}{reason}", hint=hint)
     for condition, reason, hint in _CONDITION_FAILURES:
         if any(
             raised_condition == condition or raised_condition.startswith(f"{condition}.")
             for raised_condition in conditions
         ):
-            return BadInput(f"{where}{reason}", hint=hint)
+            return BadInput(f"{prefix}{reason}", hint=hint)
     for sign, reason, hint in _MEMORY_FAILURES:
         if sign in text:
-            return DivulgeError(f"{where}{reason}", hint=hint)
+            return DivulgeError(f"{prefix}{reason}", hint=hint)
     if module := _MISSING_MODULE.search(text):
         missing = f"the Python of Spark's workers has no {module.group(1)}"
         return BadInput(missing, hint="Install numpy and pyarrow there")

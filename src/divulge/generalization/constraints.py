@@ -142,10 +142,10 @@ class NodeChecker:
 
     def breaking(self, classes: Classes, is_kept: Bools) -> Bools:
         """Mask of the kept classes that violate a rule about a single class."""
-        broken: Bools = np.zeros(len(classes), dtype=bool)
+        is_violating: Bools = np.zeros(len(classes), dtype=bool)
         for about, rules in self._single_class_rules:
-            broken |= self._check_single_class_rules(rules, about, classes, is_kept)[0]
-        return broken
+            is_violating |= self._check_single_class_rules(rules, about, classes, is_kept)[0]
+        return is_violating
 
     def first_broken(self, classes: Classes, is_kept: Bools | None = None) -> Rule | None:
         """Return the first rule that these classes violate; by default all are published."""
@@ -188,9 +188,11 @@ class NodeChecker:
         obstacle: Rule | None = None
         owed = 0.0
         for about, rules in self._single_class_rules:
-            broken, first, must = self._check_single_class_rules(rules, about, classes, is_kept)
+            is_violating, first, must = self._check_single_class_rules(
+                rules, about, classes, is_kept
+            )
             if first is not None:
-                obstacle, is_kept, owed = first, is_kept & ~broken, owed + must
+                obstacle, is_kept, owed = first, is_kept & ~is_violating, owed + must
             if owed > self.limit or not is_kept.any():
                 break
         left_out = self.rollup.people - int(classes.sizes[is_kept].sum())
@@ -217,20 +219,24 @@ class NodeChecker:
         nodes must suppress.
         """
         view, members = self._single_class_view(about, classes, is_kept)
-        broken: Bools = np.zeros(len(classes), dtype=bool)
+        is_violating: Bools = np.zeros(len(classes), dtype=bool)
         owed = np.zeros(len(classes))
         first: Rule | None = None
         for rule in rules:
             values = _single_class_values(rule, view, classes)
-            here = rule.broken(values) & is_kept[members] & self.subject(rule, classes, members)
-            if not here.any():
+            violates_rule = (
+                rule.broken(values) & is_kept[members] & self.subject(rule, classes, members)
+            )
+            if not violates_rule.any():
                 continue
             first = first or rule
-            where = members[here]
-            broken[where] = True
+            violating_classes = members[violates_rule]
+            is_violating[violating_classes] = True
             people = self._affected_people(rule, view, classes, members)
-            owed[where] = np.maximum(owed[where], rule.owed(view, values, people)[here])
-        return broken, first, float(owed.sum())
+            owed[violating_classes] = np.maximum(
+                owed[violating_classes], rule.owed(view, values, people)[violates_rule]
+            )
+        return is_violating, first, float(owed.sum())
 
     def subject(self, rule: Rule, classes: Classes, members: Ints) -> Bools:
         """Mask of the classes to which the rule applies."""
@@ -294,20 +300,22 @@ class NodeChecker:
         Then check the averages.
         """
         while True:
-            broken: Bools = np.zeros(len(classes), dtype=bool)
+            is_violating: Bools = np.zeros(len(classes), dtype=bool)
             first: Rule | None = None
             for rule in self._within_table_rules:
                 view, members = self.view(rule.attribute, classes, is_kept)
                 # background knowledge can leave no class to which a rule applies
                 if not len(members):
                     continue
-                here = rule.broken(rule.values(view)) & self.subject(rule, classes, members)
-                if here.any():
+                violates_rule = rule.broken(rule.values(view)) & self.subject(
+                    rule, classes, members
+                )
+                if violates_rule.any():
                     first = first or rule
-                    broken[members[here]] = True
+                    is_violating[members[violates_rule]] = True
             if first is None:
                 break
-            is_kept = is_kept & ~broken
+            is_kept = is_kept & ~is_violating
             if not is_kept.any() or classes.sizes[~is_kept].sum() > self.limit:
                 return first, is_kept, self._owed_after_violation(first, owed)
         for rule in self._average_rules:
@@ -366,19 +374,19 @@ def node_checker(
     A `Rollup` that is passed keeps its caches for other requirements.
     """
     explicit_beliefs = options.get("beliefs")
-    behind = options.get("population")
+    population = options.get("population")
     if explicit_beliefs is None:
         beliefs = default_beliefs(contingency)
     else:
         beliefs = dict(explicit_beliefs)
-    if behind is None:
-        behind = contingency.population
-    rules = list(compile_rules(promises, beliefs, has_population=behind is not None))
+    if population is None:
+        population = contingency.population
+    rules = list(compile_rules(promises, beliefs, has_population=population is not None))
     all_beliefs = dict(beliefs)
     for protected in choose(options.get("protections", ()), contingency, beliefs):
         about, extra = protected.about(beliefs, contingency)
         all_beliefs |= {name: belief for name, belief in about.items() if name not in beliefs}
-        protection_rules = compile_rules(extra, about, has_population=behind is not None)
+        protection_rules = compile_rules(extra, about, has_population=population is not None)
         rules += [
             replace(rule, only=protected.only, who=protected.protection.who)
             for rule in protection_rules
@@ -389,5 +397,5 @@ def node_checker(
         else:
             rollup = replace(lattice, beliefs=all_beliefs)
     else:
-        rollup = Rollup(contingency, lattice, all_beliefs, behind, spans)
+        rollup = Rollup(contingency, lattice, all_beliefs, population, spans)
     return NodeChecker(rollup, tuple(rules), options.get("suppression", 0.0))

@@ -258,12 +258,12 @@ class _Line:
             width = values * others * len(cells.domain)
             return arrays.sum_by_id(cell, cells.mass, width).reshape(values, others, -1)
 
-        behind = contingency.population
+        population = contingency.population
         return cls(
             column=column,
             labels=tuple(domain.labels[i] for i in np.argsort(rank)),
             sizes=by_place(contingency.sizes.astype(np.float64)),
-            population=None if behind is None else by_place(behind),
+            population=None if population is None else by_place(population),
             population_estimated=contingency.population_estimated,
             beliefs=beliefs,
             tables={
@@ -305,7 +305,7 @@ class _Line:
 
         They must meet it in every class of the other columns.
         """
-        fine: Bools = np.ones(len(self) - first, dtype=bool)
+        is_allowed: Bools = np.ones(len(self) - first, dtype=bool)
         others = self.sizes.shape[1]
         views: dict[str | None, tuple[Identity | Belief, Ints]] = {}
         for rule in rules:
@@ -315,8 +315,8 @@ class _Line:
                 else:
                     views[rule.attribute] = self._belief(rule.attribute, first)
             view, classes = views[rule.attribute]
-            fine[classes[rule.broken(rule.values(view))] // others] = False
-        return fine
+            is_allowed[classes[rule.broken(rule.values(view))] // others] = False
+        return is_allowed
 
     def information(self, first: int, attribute: str) -> Floats:
         """Parts of I(X~;W) of the ranges from the first value to each later one."""
@@ -336,14 +336,14 @@ class _Line:
         """
         sizes = np.cumsum(self.sizes[first:], axis=0).reshape(-1)
         present = np.flatnonzero(sizes)
-        sizes, behind = sizes[present], None
+        sizes, population = sizes[present], None
         if self.population is not None:
-            behind = np.maximum(
+            population = np.maximum(
                 np.cumsum(self.population[first:], axis=0).reshape(-1)[present], sizes
             )
         people = float(np.log2(self.sizes.sum()))
         return Identity(
-            sizes, np.ones(len(sizes)), people, behind, self.population_estimated
+            sizes, np.ones(len(sizes)), people, population, self.population_estimated
         ), present
 
     def _belief(self, attribute: str, first: int) -> tuple[Belief, Ints]:
@@ -456,7 +456,7 @@ def _best_ranges(gains: Floats, max_ranges: int | None) -> list[tuple[int, int]]
 
 
 def _infeasibility_hint(line: _Line, rules: Sequence[Rule]) -> str:
-    broken = [rule.text for rule in rules if not line.allowed(0, [rule])[-1]]
-    if broken:
-        return f"Even one range of everybody breaks {' and '.join(broken)}"
+    violated_texts = [rule.text for rule in rules if not line.allowed(0, [rule])[-1]]
+    if violated_texts:
+        return f"Even one range of everybody breaks {' and '.join(violated_texts)}"
     return "Allow more ranges"

@@ -122,15 +122,15 @@ def exhaust(state: SearchState) -> float:
     else:
         order = bounds
     waiting = np.argsort(order, kind="stable")
-    possible = np.ones(shape, dtype=bool)
-    flat = possible.reshape(-1)
+    is_possible = np.ones(shape, dtype=bool)
+    flat = is_possible.reshape(-1)
     floors: list[tuple[float, Node]] = []
     turn = 0
     while True:
         if turn % (1 + len(waiting) // 20_000) == 0:
             waiting = waiting[flat[waiting] & (bounds[waiting] < state.threshold)]
         if len(waiting) == 0:
-            _settle_ties(state, bounds, possible)
+            _settle_ties(state, bounds, is_possible)
             return np.inf
         if state.out_of_time:
             bottom = problem.rollup.classes((0,) * len(shape))
@@ -146,14 +146,14 @@ def exhaust(state: SearchState) -> float:
         node = tuple(int(level) for level in np.unravel_index(pick, shape))
         candidate, _ = state.look(node)
         if problem.checker.excludes_finer(candidate):
-            possible[tuple(slice(0, level + 1) for level in node)] = False
+            is_possible[tuple(slice(0, level + 1) for level in node)] = False
         if needs_counting:
             floors.append((problem.objective.floor(candidate.classes), node))
-            floors = _exclude_coarser(possible, floors, state)
+            floors = _exclude_coarser(is_possible, floors, state)
 
 
 def _exclude_coarser(
-    possible: Possible, floors: list[tuple[float, Node]], state: SearchState
+    is_possible: Possible, floors: list[tuple[float, Node]], state: SearchState
 ) -> list[tuple[float, Node]]:
     """Exclude all nodes that are at least as coarse as a node whose floor is too high.
 
@@ -167,32 +167,34 @@ def _exclude_coarser(
         (floor, node) for floor, node in floors if floor >= least and state.is_beaten(floor, node)
     }
     for _, node in high:
-        possible[tuple(slice(level, None) for level in node)] = False
+        is_possible[tuple(slice(level, None) for level in node)] = False
     if high:
         return [item for item in floors if item not in high]
     return floors
 
 
-def _settle_ties(state: SearchState, bounds: Floats, possible: Possible) -> None:
+def _settle_ties(state: SearchState, bounds: Floats, is_possible: Possible) -> None:
     """Check nodes that may cost the same as the best one, lowest levels first, until one does.
 
     None of these nodes can cost less.
     """
     if state.best is None or state.keep_ties:
         return
-    tied = np.flatnonzero(possible.reshape(-1) & (np.abs(bounds - state.cost) <= state.slack))
-    nodes = [tuple(map(int, node)) for node in np.transpose(np.unravel_index(tied, possible.shape))]
+    tied = np.flatnonzero(is_possible.reshape(-1) & (np.abs(bounds - state.cost) <= state.slack))
+    nodes = [
+        tuple(map(int, node)) for node in np.transpose(np.unravel_index(tied, is_possible.shape))
+    ]
     for node in sorted(
         (node for node in nodes if state.wins_ties(node)), key=lambda node: (sum(node), node)
     ):
         if state.out_of_time:
             return
-        if possible[node]:
+        if is_possible[node]:
             candidate, _ = state.look(node)
             if state.best is candidate:
                 return
             if state.problem.checker.excludes_finer(candidate):
-                possible[tuple(slice(0, level + 1) for level in node)] = False
+                is_possible[tuple(slice(0, level + 1) for level in node)] = False
 
 
 def plan_of(state: SearchState, lowest: float) -> Plan:

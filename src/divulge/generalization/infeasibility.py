@@ -112,24 +112,25 @@ class Diagnosis:
         else:
             advice = ""
         if self.in_the_way is not None:
-            way = self.in_the_way
-            if way.value is not None:
-                value = f", where {way.value!r} stands out"
+            obstacle = self.in_the_way
+            if obstacle.value is not None:
+                value = f", where {obstacle.value!r} stands out"
             else:
                 value = ""
-            people = count_with_noun(way.people, "person", "people")
-            if way.labels:
-                who = f"the class {class_name(way.labels)} of {people}"
+            people = count_with_noun(obstacle.people, "person", "people")
+            if obstacle.labels:
+                affected = f"the class {class_name(obstacle.labels)} of {people}"
             else:
-                who = f"all {people}"
-            advice += f"{'; ' if advice else ''}in the way: {who}{value}"
-        for broken in self.already:
-            if broken.people is None:
-                whom = ""
+                affected = f"all {people}"
+            advice += f"{'; ' if advice else ''}in the way: {affected}{value}"
+        for violation in self.already:
+            if violation.people is None:
+                for_people = ""
             else:
-                whom = f" for {count_with_noun(broken.people, 'person', 'people')}"
+                for_people = f" for {count_with_noun(violation.people, 'person', 'people')}"
             message = (
-                f"what is out already breaks {broken.promise} by itself ({broken.value:.4g}{whom})"
+                f"what is out already breaks {violation.promise} by itself "
+                f"({violation.value:.4g}{for_people})"
             )
             advice += f"{'; ' if advice else ''}{message}"
         if self.already:
@@ -231,14 +232,14 @@ def _prior_violations(checker: NodeChecker) -> Iterator[ViolatedByPriorReleases]
                 yield ViolatedByPriorReleases(rule.text, value, None)
             continue
         values = rule.values(view)
-        broken = rule.broken(values) & checker.subject(rule, classes, members)
-        if broken.any():
+        is_violating = rule.broken(values) & checker.subject(rule, classes, members)
+        if is_violating.any():
             if rule.metric.worse == "high":
-                worst = values[broken].max()
+                worst = values[is_violating].max()
             else:
-                worst = values[broken].min()
+                worst = values[is_violating].min()
             yield ViolatedByPriorReleases(
-                rule.text, float(worst), int(classes.sizes[members[broken]].sum())
+                rule.text, float(worst), int(classes.sizes[members[is_violating]].sum())
             )
 
 
@@ -426,8 +427,8 @@ def _labels(rollup: Rollup, classes: Classes, number: int) -> dict[str, str | No
 def _most_changed_value(belief: Belief, number: int) -> str | None:
     """The value whose share in a class differs most from the prior; None if no share differs."""
     share: Floats = np.zeros(len(belief.cells.domain))
-    here = belief.cells.of_class(number)
-    share[list(here)] = np.array(list(here.values())) / sum(here.values())
+    masses = belief.cells.of_class(number)
+    share[list(masses)] = np.array(list(masses.values())) / sum(masses.values())
     distance = np.abs(share - belief.prior.of_class(number))
     if distance.max() > metrics.TOLERANCE:
         return as_text(belief.cells.domain.labels[int(np.argmax(distance))])

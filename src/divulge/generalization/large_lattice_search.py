@@ -80,8 +80,8 @@ class _Explorer:
                 candidate.owed,
             )
             if excludes and not (self.excluded >= np.array(node)).all(axis=1).any():
-                covered = (self.excluded <= np.array(node)).all(axis=1)
-                self.excluded = np.concatenate([self.excluded[~covered], [node]])
+                is_finer = (self.excluded <= np.array(node)).all(axis=1)
+                self.excluded = np.concatenate([self.excluded[~is_finer], [node]])
         return self.looked[node]
 
     def is_too_expensive(self, node: Node) -> bool:
@@ -152,8 +152,8 @@ class _Explorer:
         columns.sort(key=lambda i: -(self.rises[i, below[i] + 1] - self.rises[i, low[i]]))
         for i in columns:
             lowest = (*low[:i], below[i] + 1, *low[i + 1 :])
-            dearer = max(bound, self.state.problem.objective.bound(lowest))
-            heapq.heappush(self.boxes, (dearer, lowest, high))
+            higher_bound = max(bound, self.state.problem.objective.bound(lowest))
+            heapq.heappush(self.boxes, (higher_bound, lowest, high))
             high = (*high[:i], below[i], *high[i + 1 :])
 
     def _climb(self, node: Node) -> None:

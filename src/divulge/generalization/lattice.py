@@ -126,9 +126,11 @@ def lattice_of(contingency: Contingency, hierarchies: Mapping[str, Hierarchy]) -
             hint="give one for each quasi-identifier; `divulge hierarchy build` makes one from "
             "the data",
         )
-    used = {key.name: hierarchies[key.name] for key in contingency.own_keys}
-    check_coverage(used, {key.name: key.labels for key in contingency.own_keys})
-    return Lattice(tuple(column_levels_of(key, used[key.name]) for key in contingency.own_keys))
+    used_hierarchies = {key.name: hierarchies[key.name] for key in contingency.own_keys}
+    check_coverage(used_hierarchies, {key.name: key.labels for key in contingency.own_keys})
+    return Lattice(
+        tuple(column_levels_of(key, used_hierarchies[key.name]) for key in contingency.own_keys)
+    )
 
 
 def column_levels_of(domain: Domain, hierarchy: Hierarchy) -> ColumnLevels:

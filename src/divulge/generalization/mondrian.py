@@ -87,17 +87,17 @@ def _axes(
         for key in contingency.own_keys
         if key.name in hierarchies and key.name not in orders
     ]
-    used = {name: hierarchies[name] for name in names}
-    check_coverage(used, {key.name: key.labels for key in contingency.own_keys})
-    together = None
+    used_hierarchies = {name: hierarchies[name] for name in names}
+    check_coverage(used_hierarchies, {key.name: key.labels for key in contingency.own_keys})
+    joint_ids = None
     if contingency.pinned and not strict:
         sizes = [len(key) for key in contingency.own_keys]
-        together, _ = arrays.class_ids(contingency.own_codes, sizes, rows=len(contingency))
+        joint_ids, _ = arrays.class_ids(contingency.own_codes, sizes, rows=len(contingency))
     return tuple(
-        Tree(column_levels_of(key, used[key.name]), codes, None in key.labels)
-        if key.name in used
+        Tree(column_levels_of(key, used_hierarchies[key.name]), codes, None in key.labels)
+        if key.name in used_hierarchies
         else OrderedAxis.of(
-            key, codes, strict=strict, order=orders.get(key.name), together=together
+            key, codes, strict=strict, order=orders.get(key.name), together=joint_ids
         )
         for key, codes in zip(contingency.own_keys, contingency.own_codes, strict=True)
     )
@@ -149,55 +149,57 @@ class BoxProblem:
         is_cut: Bools = np.zeros(count, dtype=bool)
         max_leaves = max(axis.leaves for axis in self.axes) + 1
         for choice in widest_first:
-            tried = ~is_cut & (widths[choice, np.arange(count)] > 0)
-            if not tried.any():
+            is_tried = ~is_cut & (widths[choice, np.arange(count)] > 0)
+            if not is_tried.any():
                 continue
-            here = np.flatnonzero(tried[numbers])
-            key = numbers[here] * max_leaves + self._pieces(active, tried, choice)[here]
+            entries = np.flatnonzero(is_tried[numbers])
+            key = numbers[entries] * max_leaves + self._pieces(active, is_tried, choice)[entries]
             child, _ = arrays.renumber(key, count * max_leaves)
-            fine = self._feasible_cuts(active, here, child) & tried
+            is_feasible = self._feasible_cuts(active, entries, child) & is_tried
             if self.checker.looks_at_the_table:
-                fine = self._accepted_cuts(part, active, here, child, fine)
-            chosen = fine[numbers[here]]
+                is_feasible = self._accepted_cuts(part, active, entries, child, is_feasible)
+            is_cut_entry = is_feasible[numbers[entries]]
             part = _with_entries(
-                part, active.members[here[chosen]], int(part.max()) + 1 + child[chosen]
+                part,
+                active.members[entries[is_cut_entry]],
+                int(part.max()) + 1 + child[is_cut_entry],
             )
-            is_cut = is_cut | fine
+            is_cut = is_cut | is_feasible
         return part, is_cut
 
-    def _pieces(self, active: Members, tried: Bools, choice: Ints) -> Ints:
+    def _pieces(self, active: Members, is_tried: Bools, choice: Ints) -> Ints:
         """Piece of each member in the column chosen for its part."""
         piece = np.zeros(len(active.members), dtype=np.int64)
         for position, axis in enumerate(self.axes):
-            chosen = tried & (choice == position)
-            if chosen.any():
-                some, where = active.select(chosen)
-                piece[where] = axis.pieces(some, self.people)
+            is_on_axis = is_tried & (choice == position)
+            if is_on_axis.any():
+                parts_on_axis, entries = active.select(is_on_axis)
+                piece[entries] = axis.pieces(parts_on_axis, self.people)
         return piece
 
-    def _feasible_cuts(self, active: Members, here: Ints, child: Ints) -> Bools:
+    def _feasible_cuts(self, active: Members, entries: Ints, child: Ints) -> Bools:
         """Mask of parts with several pieces that all meet the requirements on a single class."""
         children = int(child.max()) + 1
-        members = active.members[here]
+        members = active.members[entries]
         child_of = _with_entries(np.full(len(self.people), children), members, child)
         classes = self.classes(child_of)
         if classes.published_as is None:
             published_as = np.arange(len(classes))
         else:
             published_as = classes.published_as
-        broken = np.zeros(children + 1, dtype=bool)  # the last one: people in no piece
-        broken[published_as[self.checker.breaking(classes, published_as < children)]] = True
-        broken = broken[:children]
+        is_violating = np.zeros(children + 1, dtype=bool)  # the last one: people in no piece
+        is_violating[published_as[self.checker.breaking(classes, published_as < children)]] = True
+        is_violating = is_violating[:children]
         parent = np.empty(children, dtype=np.int64)
-        parent[child] = active.numbers[here]
+        parent[child] = active.numbers[entries]
         pieces = np.bincount(parent, minlength=len(active))
-        fine: Bools = (pieces > 1) & (
-            np.bincount(parent, weights=broken, minlength=len(active)) == 0
+        is_feasible: Bools = (pieces > 1) & (
+            np.bincount(parent, weights=is_violating, minlength=len(active)) == 0
         )
-        return fine
+        return is_feasible
 
     def _accepted_cuts(
-        self, part: Ints, active: Members, here: Ints, child: Ints, fine: Bools
+        self, part: Ints, active: Members, entries: Ints, child: Ints, is_feasible: Bools
     ) -> Bools:
         """Accept as many of the cuts as the requirements on the whole table allow.
 
@@ -206,46 +208,49 @@ class BoxProblem:
         cut that makes one is not tried again. For the other metrics of this kind that is a
         heuristic, which can cost a cut but never a requirement.
         """
-        accepted: Bools = np.zeros(len(fine), dtype=bool)
-        if fine.any():
-            waiting = [np.flatnonzero(fine)]
+        accepted: Bools = np.zeros(len(is_feasible), dtype=bool)
+        if is_feasible.any():
+            waiting = [np.flatnonzero(is_feasible)]
         else:
             waiting = []
         while waiting:
-            some = waiting.pop()
-            trial = accepted | np.isin(np.arange(len(fine)), some)
-            cut = trial[active.numbers[here]]
+            parts_to_cut = waiting.pop()
+            trial = accepted | np.isin(np.arange(len(is_feasible)), parts_to_cut)
+            cut = trial[active.numbers[entries]]
             trial_part = _with_entries(
-                part, active.members[here[cut]], int(part.max()) + 1 + child[cut]
+                part, active.members[entries[cut]], int(part.max()) + 1 + child[cut]
             )
             classes = self.classes(arrays.renumber(trial_part, int(trial_part.max()) + 1)[0])
-            rule, broken = self.checker.broken_within(classes)
+            rule, is_violating = self.checker.broken_within(classes)
             if rule is None:
                 accepted = trial
                 continue
-            harmful = np.unique(active.numbers[broken[classes.of_raw[active.members]]])
-            innocent = np.setdiff1d(some, harmful, assume_unique=True)
-            if len(innocent) < len(some):
+            harmful = np.unique(active.numbers[is_violating[classes.of_raw[active.members]]])
+            innocent = np.setdiff1d(parts_to_cut, harmful, assume_unique=True)
+            if len(innocent) < len(parts_to_cut):
                 if len(innocent):
                     waiting += [innocent]
-            elif len(some) > 1:
-                waiting += [some[len(some) // 2 :], some[: len(some) // 2]]
+            elif len(parts_to_cut) > 1:
+                waiting += [
+                    parts_to_cut[len(parts_to_cut) // 2 :],
+                    parts_to_cut[: len(parts_to_cut) // 2],
+                ]
         return accepted
 
 
 def _with_entries(numbers: Ints, places: Ints, new: Ints) -> Ints:
     """A copy with some entries replaced."""
-    changed = numbers.copy()
-    changed[places] = new
-    return changed
+    result = numbers.copy()
+    result[places] = new
+    return result
 
 
 def _plan(cutter: BoxProblem, part: Ints) -> Plan:
     rollup = cutter.checker.rollup
     people = cutter.people
     parts = arrays.lay_out(part, int(part.max()) + 1)
-    written = [axis.written(parts) for axis in cutter.axes]
-    recoding = _recoding(rollup.contingency, written, part)
+    labels_and_spans = [axis.written(parts) for axis in cutter.axes]
+    recoding = _recoding(rollup.contingency, labels_and_spans, part)
     classes = _refuse_broken_by_labels(cutter, recoding, len(parts))
     total = float(rollup.people)
     sizes = arrays.sum_by_id(part, people)
@@ -272,7 +277,10 @@ def _plan(cutter: BoxProblem, part: Ints) -> Plan:
         boxes=tuple(
             Box(tuple(label for label, _ in box), tuple(span for _, span in box), int(size), rows)
             for box, size, rows in zip(
-                zip(*written, strict=True), sizes, _rows(cutter, parts, written), strict=True
+                zip(*labels_and_spans, strict=True),
+                sizes,
+                _rows(cutter, parts, labels_and_spans),
+                strict=True,
             )
         ),
         problem=cutter,
@@ -280,14 +288,18 @@ def _plan(cutter: BoxProblem, part: Ints) -> Plan:
 
 
 def _rows(
-    cutter: BoxProblem, parts: Members, written: Sequence[Sequence[tuple[str | None, Span]]]
+    cutter: BoxProblem,
+    parts: Members,
+    labels_and_spans: Sequence[Sequence[tuple[str | None, Span]]],
 ) -> list[tuple[tuple[str | None, ...], ...]]:
     """Combinations of values in each box, if boxes may overlap.
 
     Empty if the spans determine the box of a row. Relaxed boxes share values at a cut. A box of
     numbers and nulls is labeled *, whose span contains every number.
     """
-    overlapping = not cutter.strict or any(span is None for column in written for _, span in column)
+    overlapping = not cutter.strict or any(
+        span is None for column in labels_and_spans for _, span in column
+    )
     if not overlapping:
         return [()] * len(parts)
     contingency = cutter.checker.rollup.contingency
@@ -322,12 +334,14 @@ def _refuse_broken_by_labels(cutter: BoxProblem, recoding: Recoding, parts: int)
 
 
 def _recoding(
-    contingency: Contingency, written: Sequence[Sequence[tuple[str | None, Span]]], part: Ints
+    contingency: Contingency,
+    labels_and_spans: Sequence[Sequence[tuple[str | None, Span]]],
+    part: Ints,
 ) -> Recoding:
     labels = []
     codes = []
     unchanged = []
-    for position, column in enumerate(written):
+    for position, column in enumerate(labels_and_spans):
         distinct_labels = list(dict.fromkeys(label for label, _ in column))
         numbers = {label: number for number, label in enumerate(distinct_labels)}
         number = np.array([numbers[label] for label, _ in column], dtype=np.int64)

@@ -69,8 +69,8 @@ class Tree:
         below = np.maximum(self._level(parts) - 1, 0)[parts.numbers]
         piece = np.zeros(len(parts.members), dtype=np.int64)
         for number, step in enumerate(self.column_levels.levels):
-            here = below == number
-            piece[here] = step.codes[self.codes[parts.members[here]]]
+            is_at_level = below == number
+            piece[is_at_level] = step.codes[self.codes[parts.members[is_at_level]]]
         return piece
 
     def written(self, parts: Members) -> list[tuple[str | None, Span]]:
@@ -164,9 +164,9 @@ class OrderedAxis:
             sort_keys if self.together is None else (self.together[parts.members], *sort_keys)
         )
         code = self.codes[parts.members[order]]
-        here = people[parts.members[order]]
-        up_to = np.cumsum(here)
-        totals = np.add.reduceat(here, parts.start[:-1])
+        people_in_order = people[parts.members[order]]
+        up_to = np.cumsum(people_in_order)
+        totals = np.add.reduceat(people_in_order, parts.start[:-1])
         middle = np.cumsum(totals) - totals / 2.0
         next_part = np.append(part[1:] != part[:-1], True)
         may_cut = ~next_part
@@ -189,8 +189,10 @@ class OrderedAxis:
         ends = list(
             zip(parts.least(self.codes).tolist(), parts.greatest(self.codes).tolist(), strict=True)
         )
-        written = {end: self._written(*end) for end in set(ends)}  # many parts have the same ends
-        return [written[end] for end in ends]
+        label_by_ends = {
+            end: self._written(*end) for end in set(ends)
+        }  # many parts have the same ends
+        return [label_by_ends[end] for end in ends]
 
     def _written(self, low: int, high: int) -> tuple[str | None, Span]:
         texts = tuple(as_text(label) for label in self.labels[low : high + 1])

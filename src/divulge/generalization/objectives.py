@@ -294,9 +294,17 @@ class ColumnwiseObjective:
             candidate.node,
             strict=True,
         ):
-            here = codes[left_out]
+            suppressed_codes = codes[left_out]
             # A plain sum: a dot product would start threads, which costs more than it saves here.
-            more = float((people * (column.suppressed[here] - column.published[level][here])).sum())
+            more = float(
+                (
+                    people
+                    * (
+                        column.suppressed[suppressed_codes]
+                        - column.published[level][suppressed_codes]
+                    )
+                ).sum()
+            )
             relative.append(column.relative(totals[level] + more))
         return self._combined(relative)
 

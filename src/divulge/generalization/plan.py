@@ -255,17 +255,17 @@ def with_left_behind(contingency: Contingency, recoding: Recoding) -> Recoding:
     """
     if (
         not contingency.pinned
-        or not (behind := contingency.left_behind(recoding.published_mask)).any()
+        or not (is_left_behind := contingency.left_behind(recoding.published_mask)).any()
     ):
         return recoding
     return Recoding(
         columns=recoding.columns,
         labels=tuple((*labels, LEFT_OUT) for labels in recoding.labels),
         codes=tuple(
-            np.where(behind, len(labels), codes)
+            np.where(is_left_behind, len(labels), codes)
             for labels, codes in zip(recoding.labels, recoding.codes, strict=True)
         ),
-        published_mask=recoding.published_mask | behind,
+        published_mask=recoding.published_mask | is_left_behind,
         unchanged=tuple(False for _ in recoding.columns),
     )
 
@@ -297,15 +297,22 @@ def _published_column(
     """The published labels in ascending order, null last, and the label of each kept raw class."""
     if position >= len(recoding.columns) or recoding.unchanged[position]:
         key = contingency.keys[position]
-        used, codes = np.unique(
+        used_codes, codes = np.unique(
             contingency.codes[position][recoding.published_mask], return_inverse=True
         )
-        return Domain(key.name, key.values.take(pa.array(used)), key.kind), codes.astype(np.int64)
+        return Domain(key.name, key.values.take(pa.array(used_codes)), key.kind), codes.astype(
+            np.int64
+        )
     labels = recoding.labels[position]
-    used, codes = np.unique(recoding.codes[position][recoding.published_mask], return_inverse=True)
-    order = sorted(range(len(used)), key=lambda i: (labels[used[i]] is None, labels[used[i]] or ""))
+    used_codes, codes = np.unique(
+        recoding.codes[position][recoding.published_mask], return_inverse=True
+    )
+    order = sorted(
+        range(len(used_codes)),
+        key=lambda i: (labels[used_codes[i]] is None, labels[used_codes[i]] or ""),
+    )
     rank = arrays.inverse(np.array(order, dtype=np.int64))
-    values = pa.array([labels[used[i]] for i in order], pa.string())
+    values = pa.array([labels[used_codes[i]] for i in order], pa.string())
     return Domain(recoding.columns[position], values, "text"), rank[codes]
 
 

@@ -101,8 +101,8 @@ class Rule:
 
     def broken(self, values: Floats) -> Bools:
         """Mask of the values that violate the requirement."""
-        broken: Bools = ~self.metric.holds(values, self.promise.bound)
-        return broken
+        is_violated: Bools = ~self.metric.holds(values, self.promise.bound)
+        return is_violated
 
     def owed(self, view: View, values: Floats, people: Floats) -> Floats:
         """Minimum number of people of each violating class that every finer node suppresses."""

@@ -314,17 +314,17 @@ class _Explainer:
 
     def explain(self, boxes: Callable[[], Plan]) -> Explanation:
         checker = self.problem.checker
-        demands = _requirements(self.problem.checker)
-        self.total = 2 * len(demands) + len(SHARES) + 1
-        prices = tuple(self._price(demand) for demand in demands)
-        wider = [share for share in SHARES if share > checker.suppression]
+        requirements = _requirements(self.problem.checker)
+        self.total = 2 * len(requirements) + len(SHARES) + 1
+        prices = tuple(self._price(demand) for demand in requirements)
+        larger_shares = [share for share in SHARES if share > checker.suppression]
         suppression = {
             share: self._alternative(self._solve(replace(checker, suppression=share)))
-            for share in wider
+            for share in larger_shares
         }
         loss = _loss_of(self.plan)
         by_boxes = self._boxes(boxes, loss)
-        columns = tuple(self._columns(prices, demands))
+        columns = tuple(self._columns(prices, requirements))
         cut_short = self.nodes_left <= 0
         note = (
             "too much was asked of a large table: answers marked so are not proved, and gentler "
@@ -409,24 +409,29 @@ class _Explainer:
         return Alternative(plan.value, loss - plan.value, {}, 0, plan.classes, exact=False)
 
     def _columns(
-        self, prices: Sequence[RequirementCost], demands: Sequence[_Requirement]
+        self, prices: Sequence[RequirementCost], requirements: Sequence[_Requirement]
     ) -> Iterator[ColumnPrice]:
-        gone = _fully_suppressed_columns(self.plan)
+        suppressed_columns = _fully_suppressed_columns(self.plan)
         for position, (column_levels, level) in enumerate(
             zip(self.problem.rollup.lattice.columns, self.best.node, strict=True)
         ):
-            wiped = column_levels.column in gone
+            is_suppressed = column_levels.column in suppressed_columns
             bounds = (
                 self._gentler(demand, position)
-                for demand in (demands if wiped else ())
+                for demand in (requirements if is_suppressed else ())
                 if self.nodes_left > 0
             )
-            gentler = tuple(bound for bound in bounds if bound is not None)
+            gentler_bounds = tuple(bound for bound in bounds if bound is not None)
             binding = tuple(
                 price.promise for price in prices if column_levels.column in price.binds
             )
             yield ColumnPrice(
-                column_levels.column, level, column_levels.height, wiped, binding, gentler
+                column_levels.column,
+                level,
+                column_levels.height,
+                is_suppressed,
+                binding,
+                gentler_bounds,
             )
 
     # --- the nearest gentler bound
@@ -447,20 +452,22 @@ class _Explainer:
             nearest = self._nearest(demand, bound, ceiling, rival, cost)
             if nearest is None:
                 return None
-            value, sure = nearest
-            proved = proved and sure
+            value, is_proved = nearest
+            proved = proved and is_proved
             for bound in dict.fromkeys(
                 (_rounded_bound(demand, value), _sufficient_bound(demand, value))
             ):
-                state, sure = self._solve(_with_rules(checker, demand.among(checker.rules, bound)))
+                state, is_proved = self._solve(
+                    _with_rules(checker, demand.among(checker.rules, bound))
+                )
                 rival = _best_of(state)
                 cost = state.cost
                 if rival.node[column_index] < informative_levels:
-                    at = self._alternative((state, sure))
-                    new, sure = demand.at(bound), proved and sure
+                    at = self._alternative((state, is_proved))
+                    new, is_proved = demand.at(bound), proved and is_proved
                     given_up = self._is_given_up(new)
                     return RelaxedBound(
-                        new.text, demand.text, bound, demand.bound, at, sure, given_up
+                        new.text, demand.text, bound, demand.bound, at, is_proved, given_up
                     )
             if self.nodes_left <= 0:
                 return None
@@ -530,13 +537,17 @@ class _Explainer:
             tighter = high - sign * max(_RELATIVE_TOLERANCE * abs(high), 4 * metrics.TOLERANCE)
             if sign * (tighter - low) <= 0:
                 return high, True
-            value, sure = better(demand.among(checker.rules, _sufficient_bound(demand, tighter)))
+            value, is_proved = better(
+                demand.among(checker.rules, _sufficient_bound(demand, tighter))
+            )
             if value is None:
-                return high, sure
+                return high, is_proved
             high = _nearer(sign, value, tighter)
             middle = (low + high) / 2
-            value, sure = better(demand.among(checker.rules, _sufficient_bound(demand, middle)))
-            if value is None and not sure:
+            value, is_proved = better(
+                demand.among(checker.rules, _sufficient_bound(demand, middle))
+            )
+            if value is None and not is_proved:
                 return high, False
             if value is None:
                 low = middle
@@ -601,7 +612,7 @@ def _explain_boxes(plan: Plan, problem: BoxProblem, progress: Progress | None) -
     A greedy cut proves nothing, so no answer is exact.
     """
     checker = problem.checker
-    demands = _requirements(problem.checker)
+    requirements = _requirements(problem.checker)
     prices = []
 
     def cut(rules: Sequence[Rule]) -> Alternative:
@@ -610,15 +621,16 @@ def _explain_boxes(plan: Plan, problem: BoxProblem, progress: Progress | None) -
             cut_plan.value, plan.value - cut_plan.value, {}, 0, cut_plan.classes, exact=False
         )
 
-    for number, demand in enumerate(demands):
+    for number, demand in enumerate(requirements):
         prices.append(
             RequirementCost(demand.text, cut(demand.without(checker.rules)), cut(demand.rules), ())
         )
         if progress is not None:
-            progress(number + 1, len(demands))
-    gone = _fully_suppressed_columns(plan)
+            progress(number + 1, len(requirements))
+    suppressed_columns = _fully_suppressed_columns(plan)
     columns = tuple(
-        ColumnPrice(name, None, None, name in gone, (), ()) for name in plan.recoding.columns
+        ColumnPrice(name, None, None, name in suppressed_columns, (), ())
+        for name in plan.recoding.columns
     )
     note = (
         "boxes are cut greedily: without a promise other cuts come first, so that a price may even "

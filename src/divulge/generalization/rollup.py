@@ -67,9 +67,9 @@ class ValueTally:
         mass = self.mass
         classes = len(is_kept)
         if not is_kept.all():
-            chosen = is_kept[index]
+            is_chosen = is_kept[index]
             renumbered = np.cumsum(is_kept) - 1
-            index, value, mass = renumbered[index[chosen]], value[chosen], mass[chosen]
+            index, value, mass = renumbered[index[is_chosen]], value[is_chosen], mass[is_chosen]
             classes = int(renumbered[-1]) + 1
         values = len(self.domain)
         if classes * values <= arrays.slots(len(value)):
@@ -300,14 +300,14 @@ class Rollup:
         """Belief about an attribute from the kept classes, with the prior of the original."""
         raw = self.beliefs[attribute]
         cells, present = self.tally("belief", attribute, classes).cells(classes.of_raw, is_kept)
-        where = np.flatnonzero(is_kept)[present]
+        class_indices = np.flatnonzero(is_kept)[present]
         if raw.prior.row is None:
             prior = raw.prior
         else:
-            prior = self._merged_prior(attribute, classes, where)
-        return Belief(cells, prior, raw.ground, where, raw.recursive_l)
+            prior = self._merged_prior(attribute, classes, class_indices)
+        return Belief(cells, prior, raw.ground, class_indices, raw.recursive_l)
 
-    def _merged_prior(self, attribute: str, classes: Classes, where: Ints) -> PriorBelief:
+    def _merged_prior(self, attribute: str, classes: Classes, class_indices: Ints) -> PriorBelief:
         """Prior of each of these classes, over everyone with its labels.
 
         Only the columns that the prior depends on count. It covers more than the raw classes that
@@ -319,8 +319,8 @@ class Rollup:
                 box_of = np.arange(len(classes))
             else:
                 box_of = classes.published_as
-            where = box_of[where]
-            boxes = np.unique(where)
+            class_indices = box_of[class_indices]
+            boxes = np.unique(class_indices)
             spans = self.spans(box_of[classes.of_raw])
             inside = np.ones((len(boxes), len(prior.keys)), dtype=bool)
             for index, column in enumerate(prior.conditions):
@@ -328,25 +328,30 @@ class Rollup:
                 of_boxes = [spans[column][box] for box in boxes.tolist()]
                 inside &= spans_cover(of_boxes, [key[index] for key in prior.keys], domain)
             return replace(
-                prior, weights=inside @ prior.weights, row=np.searchsorted(boxes, where), keys=()
+                prior,
+                weights=inside @ prior.weights,
+                row=np.searchsorted(boxes, class_indices),
+                keys=(),
             )
         representative = np.empty(len(classes), dtype=np.int64)
         representative[classes.of_raw] = np.arange(len(classes.of_raw))
         label = np.zeros(len(prior.keys), dtype=np.int64)
-        class_label = np.zeros(len(where), dtype=np.int64)
+        class_label = np.zeros(len(class_indices), dtype=np.int64)
         for index, column in enumerate(prior.conditions):
             position = self._position[column]
             step = self.lattice.columns[position].levels[classes.node[position]]
-            here = self._cached_prior_labels(attribute, index, classes.node[position])
-            label = np.where((here < 0) | (label < 0), -1, label * len(step.labels) + here)
+            level_label = self._cached_prior_labels(attribute, index, classes.node[position])
+            label = np.where(
+                (level_label < 0) | (label < 0), -1, label * len(step.labels) + level_label
+            )
             class_label = (
                 class_label * len(step.labels)
-                + step.codes[self.contingency.codes[position][representative[where]]]
+                + step.codes[self.contingency.codes[position][representative[class_indices]]]
             )
         distinct_labels, row = np.unique(class_label, return_inverse=True)
-        place_of = np.minimum(np.searchsorted(distinct_labels, label), len(distinct_labels) - 1)
+        label_row = np.minimum(np.searchsorted(distinct_labels, label), len(distinct_labels) - 1)
         return prior.merged(
-            np.where(distinct_labels[place_of] == label, place_of, -1), row, len(distinct_labels)
+            np.where(distinct_labels[label_row] == label, label_row, -1), row, len(distinct_labels)
         )
 
     @cached_property
@@ -363,23 +368,23 @@ class Rollup:
         column_levels = self.lattice.columns[self._position[prior.conditions[condition_index]]]
         return column_levels.label_numbers([key[condition_index] for key in prior.keys], level)
 
-    def tally(self, what: str, attribute: str, classes: Classes) -> ValueTally:
+    def tally(self, source: str, attribute: str, classes: Classes) -> ValueTally:
         """Counts of the values of a belief or of the table, merged as far as possible.
 
         They are valid for all nodes that generalize the same columns.
         """
-        return self._merged_tally(what, attribute, tuple(min(level, 1) for level in classes.node))
+        return self._merged_tally(source, attribute, tuple(min(level, 1) for level in classes.node))
 
     @cached_property
     def _merged_tally(self) -> Callable[[str, str, Node], ValueTally]:
         return lru_cache(maxsize=_CACHED_TALLIES)(self._merge_tally)
 
-    def _merge_tally(self, what: str, attribute: str, generalized: Node) -> ValueTally:
+    def _merge_tally(self, source: str, attribute: str, generalized: Node) -> ValueTally:
         if any(generalized):
-            return self._merged_tally(what, attribute, (0,) * len(generalized)).merged(
+            return self._merged_tally(source, attribute, (0,) * len(generalized)).merged(
                 self.classes(generalized).of_raw
             )
-        if what == "belief":
+        if source == "belief":
             return ValueTally.of(self.beliefs[attribute].cells, self.beliefs[attribute].classes)
         return ValueTally.of(self.contingency.cells[attribute])
 

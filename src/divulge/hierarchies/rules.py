@@ -173,9 +173,9 @@ def _make_rule(keys: Keys, texts: Texts) -> HierarchyRule:
         kind = "coding"
     else:
         kind = "nothing"
-    allowed = {*kinds, *_KEYS_BY_KIND.get(kind, ()), *_COMMON_KEYS}
+    allowed_keys = {*kinds, *_KEYS_BY_KIND.get(kind, ()), *_COMMON_KEYS}
     for key in keys:
-        if key not in allowed:
+        if key not in allowed_keys:
             matching_kinds = [
                 name for name, companions in _KEYS_BY_KIND.items() if key in companions
             ]
@@ -240,10 +240,10 @@ def _hierarchy_from_rows(
         path = folder / str(keys["file"])
         if path.suffix.lower() == ".txt":
             taxonomy_keys = {"taxonomy": hierarchy_source(path, column)}
-            common = {key: keys[key] for key in _COMMON_KEYS if key in keys}
+            common_keys = {key: keys[key] for key in _COMMON_KEYS if key in keys}
             return _hierarchy_from_rule(
                 column,
-                {**taxonomy_keys, **common},
+                {**taxonomy_keys, **common_keys},
                 builders.taxonomy_rule(taxonomy_keys, texts),
                 texts,
                 beyond,

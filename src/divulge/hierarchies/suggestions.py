@@ -158,7 +158,7 @@ def _suggest_frequent_values(column: str, texts: Mapping[str, int]) -> Suggestio
     total = sum(texts.values())
     names_by_level: list[list[str]] = []
     for share in _SHARES_KEPT:
-        needed = (
+        needed_count = (
             sum(
                 cumulative_count < share * total
                 for cumulative_count in accumulate(texts[text] for text in ranked)
@@ -166,7 +166,7 @@ def _suggest_frequent_values(column: str, texts: Mapping[str, int]) -> Suggestio
             + 1
         )
         limit = (len(names_by_level[-1]) if names_by_level else len(ranked) - 1) - 1
-        if names := ranked[: min(needed, limit)]:
+        if names := ranked[: min(needed_count, limit)]:
             names_by_level.append(names)
     spec: dict[str, Any] = {"keep": names_by_level}
     if "(other)" in texts:

@@ -41,7 +41,9 @@ def check(table: Any, policy: PolicyLike | None = None) -> Verdict:
 
     verdict = dv.check(table, policy)
     if not verdict.holds:
-        violations = "".join(f"\n  - {broken}" for broken in ci_reports.broken_in_words(verdict))
+        violations = "".join(
+            f"\n  - {violation}" for violation in ci_reports.broken_in_words(verdict)
+        )
         pytest.fail(
             f"{verdict.settings['source']} does not keep the policy:{violations}", pytrace=False
         )

@@ -462,7 +462,7 @@ def _hold_lock(
     with _report_storage_errors(folder):
         lock = sqlite3.connect(folder / LOCK_FILE, timeout=0.0, isolation_level=None)
     try:
-        started = time.monotonic()
+        start_time = time.monotonic()
         while not _try_lock(lock, folder):
             if time.monotonic() >= deadline:
                 message = (
@@ -470,7 +470,7 @@ def _hold_lock(
                     f"{wait:g} seconds"
                 )
                 raise BadInput(message, hint="Nothing was published. Try again when it is done")
-            if waiting is not None and time.monotonic() >= started + _NOTIFY_AFTER_SECONDS:
+            if waiting is not None and time.monotonic() >= start_time + _NOTIFY_AFTER_SECONDS:
                 waiting(folder)
                 waiting = None
             time.sleep(_POLL_SECONDS)

@@ -396,8 +396,8 @@ class _Classes:
             return cls(
                 contingency.codes, contingency.sizes, contingency.sizes.astype(np.float64), None
             )
-        chosen = tuple(codes[view.classes] for codes in contingency.codes)
-        return cls(chosen, contingency.sizes[view.classes], view.cells.totals, view.cells)
+        code_columns = tuple(codes[view.classes] for codes in contingency.codes)
+        return cls(code_columns, contingency.sizes[view.classes], view.cells.totals, view.cells)
 
     @property
     def hidden_bits(self) -> Floats:

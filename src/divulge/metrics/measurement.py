@@ -406,15 +406,17 @@ def _is_available(metric: Metric[Any], view: Identity) -> bool:
     return not metric.needs_population or view.population is not None
 
 
-def needs_population(what: str) -> BadInput:
+def needs_population(measured: str) -> BadInput:
     """Build the error for a metric that needs a population."""
-    return BadInput(f"{what} needs a population", hint="give a population table or a weight column")
+    return BadInput(
+        f"{measured} needs a population", hint="give a population table or a weight column"
+    )
 
 
-def overlap_error(what: str) -> BadInput:
+def overlap_error(measured: str) -> BadInput:
     """Build the error for a metric that is not available with wildcards."""
     return BadInput(
-        f"{what} cannot be told: {_OVERLAP_LIMITATION}",
+        f"{measured} cannot be told: {_OVERLAP_LIMITATION}",
         hint="Count what is suppressed as a value of its own",
     )
 

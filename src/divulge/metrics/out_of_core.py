@@ -442,16 +442,16 @@ def merge_findings(
 
 def _worst_rows(plan: SurveyPlan, criteria: Sequence[ClassQuery], part: SurveyPart) -> pa.Table:
     """The rows of the classes that are among the worst by one of the criteria."""
-    chosen = np.zeros(len(part.contingency), dtype=bool)
+    is_chosen = np.zeros(len(part.contingency), dtype=bool)
     for criterion in criteria:
         view = criterion.view(part.identity, part.beliefs)
         if view is not None:
-            chosen[
+            is_chosen[
                 _worst_classes(criterion, part.contingency, view, limit=plan.worst_per_metric)
             ] = True
-    if chosen.all():
+    if is_chosen.all():
         return part.rows
-    return part.rows.filter(pa.array(chosen[part.class_of_row]))
+    return part.rows.filter(pa.array(is_chosen[part.class_of_row]))
 
 
 def _worst_classes(
@@ -475,8 +475,8 @@ def _worst_classes(
     else:
         badness = -numbers
     worst = worst_first(badness, contingency.sizes[classes], limit=limit)
-    chosen: Ints = classes[np.append(worst, metric.first_worst(numbers))]
-    return chosen
+    chosen_classes: Ints = classes[np.append(worst, metric.first_worst(numbers))]
+    return chosen_classes
 
 
 @dataclass(frozen=True, eq=False)

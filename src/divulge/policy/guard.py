@@ -244,19 +244,21 @@ def findings_without_role(
     table: Table, roles: Roles, policy: Mapping[str, Any]
 ) -> Iterator[GuardFinding]:
     """Yield findings for columns without a role that are new or look like identifiers."""
-    free = without_role(table, roles)
+    columns_without_role = without_role(table, roles)
     columns_with_roles = _columns_with_roles(table, policy)
-    strange = tuple(
-        name for name in free if columns_with_roles is not None and name not in columns_with_roles
+    unknown_columns = tuple(
+        name
+        for name in columns_without_role
+        if columns_with_roles is not None and name not in columns_with_roles
     )
-    if strange:
+    if unknown_columns:
         yield GuardFinding(
             "unknown_column",
-            strange,
+            unknown_columns,
             "must be named by the policy first (as plain, if it may be published)",
         )
-    for name, why in objections(table, free).items():
-        yield GuardFinding("looks_like_identifier", (name,), why)
+    for name, reason in objections(table, columns_without_role).items():
+        yield GuardFinding("looks_like_identifier", (name,), reason)
 
 
 def without_role(table: Table, roles: Roles) -> tuple[str, ...]:
@@ -336,11 +338,11 @@ def objections(table: Table, names: Collection[str]) -> dict[str, str]:
             continue
         column_facts = facts.get(column.name)
         if column_facts is None:
-            why = "holds nested values, which nobody has looked into"
+            reason = "holds nested values, which nobody has looked into"
         else:
-            why = identifies(column, column_facts)
-        if why:
-            reasons[column.name] = why
+            reason = identifies(column, column_facts)
+        if reason:
+            reasons[column.name] = reason
     return reasons
 
 
@@ -539,7 +541,7 @@ def _merge_facts(row: Mapping[str, Any], i: int, column: Column, facts: Facts) -
         for pattern_index, pattern_name in enumerate(_COMMON_PATTERNS)
         if 2 * (row.get(f"p{i}_{pattern_index}") or 0) > facts.filled
     ]
-    rare = [
+    rare_values = [
         name
         for pattern_index, name in enumerate(_UNMISTAKABLE_PATTERNS, start=len(_COMMON_PATTERNS))
         if (row.get(f"p{i}_{pattern_index}") or 0) > 0
@@ -551,7 +553,7 @@ def _merge_facts(row: Mapping[str, Any], i: int, column: Column, facts: Facts) -
         is_whole,
         counts_up,
         pattern=pattern_names[0] if pattern_names else "",
-        unmistakable=rare[0] if rare else "",
+        unmistakable=rare_values[0] if rare_values else "",
     )
 
 
@@ -560,11 +562,12 @@ def repeated(table: Table, roles: Roles) -> tuple[str, ...]:
     """Return hints about identifiers whose values repeat, if no person column was named."""
     if roles.person is not None:
         return ()
-    free = set(without_role(table, roles))
+    columns_without_role = set(without_role(table, roles))
     columns = [
         column
         for column in table.columns
-        if column.name in roles.identifier or (column.name in free and names_person(column))
+        if column.name in roles.identifier
+        or (column.name in columns_without_role and names_person(column))
     ]
     facts = look_at(table, [column.name for column in columns])
     return tuple(

@@ -73,9 +73,9 @@ class Form(NamedTuple):
 
     def fits(self, text: str) -> bool:
         """Report whether a text is such a number."""
-        written = text.strip().upper()
-        return re.fullmatch(self.pattern, written) is not None and self.check(
-            re.sub(r"[ ./\-]", "", written)
+        normalized = text.strip().upper()
+        return re.fullmatch(self.pattern, normalized) is not None and self.check(
+            re.sub(r"[ ./\-]", "", normalized)
         )
 
 
@@ -93,16 +93,18 @@ def luhn(text: str) -> bool:
 
 def iban(text: str) -> bool:
     """Check an IBAN: the account, then country and check digits, is 1 modulo 97 (ISO 13616)."""
-    written = re.sub(r"\s", "", text).upper()
-    if not re.fullmatch(r"[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}", written):
+    normalized = re.sub(r"\s", "", text).upper()
+    if not re.fullmatch(r"[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}", normalized):
         return False
-    return int("".join(str(int(letter, 36)) for letter in written[4:] + written[:4])) % 97 == 1
+    return (
+        int("".join(str(int(letter, 36)) for letter in normalized[4:] + normalized[:4])) % 97 == 1
+    )
 
 
 def payment_card(text: str) -> bool:
     """Check 13 to 19 digits of a known network, with Luhn's check digit."""
-    written = re.sub(r"[ \-]", "", text)
-    return re.fullmatch(r"[3-6][0-9]{12,18}", written) is not None and luhn(written)
+    normalized = re.sub(r"[ \-]", "", text)
+    return re.fullmatch(r"[3-6][0-9]{12,18}", normalized) is not None and luhn(normalized)
 
 
 def _day(year: str, month: str, day: str) -> bool:

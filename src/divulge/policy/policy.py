@@ -98,14 +98,14 @@ class Policy:
 
         For example Policy(k_anonymity=5, entropy_leakage=0.5).
         """
-        made = tuple(Promise.make(name, bound) for name, bound in bounds.items())
+        requirements = tuple(Promise.make(name, bound) for name, bound in bounds.items())
         for promise in (
             *promises,
-            *made,
+            *requirements,
             *(promise for item in protections for promise in item.promises),
         ):
             promise.require_something()
-        object.__setattr__(self, "promises", (*promises, *made))
+        object.__setattr__(self, "promises", (*promises, *requirements))
         object.__setattr__(self, "suppression", _fraction("suppression", suppression))
         object.__setattr__(self, "unique_share", checked_unique_share(unique_share))
         object.__setattr__(
@@ -280,8 +280,8 @@ def _checked_roles(roles: Mapping[str, Any], origin: str) -> dict[str, Any]:
         is_list = isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
         if not isinstance(value, str) and not (name in LIST_ROLES and is_list):
             if name in LIST_ROLES:
-                several = " or a list of them"
+                list_note = " or a list of them"
             else:
-                several = ""
-            raise BadInput(f"{origin}: {name} = {value!r} must be a column name{several}")
+                list_note = ""
+            raise BadInput(f"{origin}: {name} = {value!r} must be a column name{list_note}")
     return dict(roles)

@@ -92,20 +92,20 @@ class Protection:
 
         For example Protection.make({"k_anonymity": 20}, where={"age": ">75"}).
         """
-        chosen = _texts(values)
-        made = (Promise.make(name, bound) for name, bound in promises.items())
-        if not chosen:
+        value_texts = _texts(values)
+        requirements = (Promise.make(name, bound) for name, bound in promises.items())
+        if not value_texts:
             about = attribute
         else:
             about = None
         return cls(
-            tuple(_with_attribute(about, made)),
+            tuple(_with_attribute(about, requirements)),
             {
                 column: value if isinstance(value, str) else _texts(value)
                 for column, value in (where or {}).items()
             },
             attribute,
-            chosen,
+            value_texts,
         )
 
     @classmethod
@@ -149,10 +149,10 @@ class Protection:
     def text(self) -> str:
         """Text for people: the requirements, and the people or values that they apply to."""
         if self.values:
-            chosen = [_condition_text(str(self.attribute), self.values)]
+            parts = [_condition_text(str(self.attribute), self.values)]
         else:
-            chosen = []
-        about = " and ".join([*([self.who] if self.where else []), *chosen])
+            parts = []
+        about = " and ".join([*([self.who] if self.where else []), *parts])
         return f"{' and '.join(promise.text for promise in self.promises)} for {about}"
 
     @property
@@ -202,8 +202,8 @@ def _with_attribute(attribute: str | None, promises: Iterable[Promise]) -> Itera
 
 def _texts(values: Any) -> tuple[str | None, ...]:
     """Return one value or several as texts."""
-    several = isinstance(values, Sequence) and not isinstance(values, str)
-    return tuple(as_text(value) for value in (values if several else (values,)))
+    is_list = isinstance(values, Sequence) and not isinstance(values, str)
+    return tuple(as_text(value) for value in (values if is_list else (values,)))
 
 
 def _unquoted(value: str) -> str:
@@ -329,7 +329,7 @@ def _move_sensitive_conditions(
 def _chosen_people(protection: Protection, contingency: Contingency) -> Bools:
     """Mask of the classes that contain the chosen people."""
     names = [key.name for key in contingency.keys]
-    chosen: Bools = np.ones(len(contingency), dtype=bool)
+    is_chosen: Bools = np.ones(len(contingency), dtype=bool)
     for column, condition in protection.where.items():
         if column not in names:
             raise BadInput(
@@ -337,15 +337,15 @@ def _chosen_people(protection: Protection, contingency: Contingency) -> Bools:
                 hint=nearest(column, names),
             )
         position = names.index(column)
-        chosen &= _matching_values(contingency.keys[position], condition)[
+        is_chosen &= _matching_values(contingency.keys[position], condition)[
             contingency.codes[position]
         ]
-    if not chosen.any():
+    if not is_chosen.any():
         raise BadInput(
             f"nobody in the table is chosen by {protection.who}",
             hint="look at the values with `divulge profile`",
         )
-    return chosen
+    return is_chosen
 
 
 def _matching_values(domain: Domain, condition: Condition) -> Bools:
@@ -427,9 +427,9 @@ def _chosen_values(
             f"all values of {attribute!r} are chosen, so there is nothing to tell them from",
             hint="choose fewer",
         )
-    chosen = ", ".join("null" if value is None else value for value in protection.values)
-    name = f"{attribute} = {chosen}"
-    domain = Domain(name, pa.array([chosen, f"not {chosen}"]), "text")
+    value_list = ", ".join("null" if value is None else value for value in protection.values)
+    name = f"{attribute} = {value_list}"
+    domain = Domain(name, pa.array([value_list, f"not {value_list}"]), "text")
     if _people_have_several_values(belief, contingency):
         cells, prior = _people_with_value(protection, belief, contingency, codes, domain)
     else:
@@ -482,22 +482,22 @@ def _people_with_value(
     with_value = arrays.sum_by_id(
         belief.cells.class_index[is_chosen], belief.cells.mass[is_chosen], len(sizes)
     )
-    both = np.concatenate([with_value, sizes - with_value])
-    present = np.flatnonzero(both > 0)
+    all_sizes = np.concatenate([with_value, sizes - with_value])
+    present = np.flatnonzero(all_sizes > 0)
     index = present % len(sizes)
     code = present // len(sizes)
-    cells = build_cells(domain, index, code, both[present], classes=len(sizes))
+    cells = build_cells(domain, index, code, all_sizes[present], classes=len(sizes))
     prior = belief.prior
-    chosen = prior.weights[:, codes == 0].sum(axis=1)
+    chosen_weight = prior.weights[:, codes == 0].sum(axis=1)
     if prior.name == "table":
         weights = cells.marginal[None, :]
     elif prior.name != "original":  # probabilities, as they were given
-        weights = np.stack([chosen, prior.weights[:, codes == 1].sum(axis=1)], axis=1)
+        weights = np.stack([chosen_weight, prior.weights[:, codes == 1].sum(axis=1)], axis=1)
     elif prior.people is None:
         raise BadInput(
             f"{problem}, and it is not known how many people the prior counts",
             hint=f"Give {arg('original')}",
         )
     else:
-        weights = np.stack([chosen, prior.people - chosen], axis=1)
+        weights = np.stack([chosen_weight, prior.people - chosen_weight], axis=1)
     return cells, replace(prior.with_weights(weights), people=None)

@@ -139,20 +139,20 @@ def sample(table: Table, columns: Sequence[Column], distinct: Mapping[str, int])
     cells = []
     for column_index, column in enumerate(columns):
         cell = engine.quote(column.name)
-        every = math.ceil(distinct[column.name] / MOST)
+        step = math.ceil(distinct[column.name] / MOST)
         cells.append(
-            f"{f'CASE WHEN hash({cell}) % {every} = 0 THEN {cell} END' if every > 1 else cell} "
+            f"{f'CASE WHEN hash({cell}) % {step} = 0 THEN {cell} END' if step > 1 else cell} "
             f"AS c{column_index}"
         )
     names = [f"c{column_index}" for column_index in range(len(columns))]
-    which = " ".join(
+    column_cases = " ".join(
         f"WHEN GROUPING({name}) = 0 THEN {column_index}" for column_index, name in enumerate(names)
     )
     sets = ", ".join(f"({name})" for name in names)
     # Only the remaining values are converted to texts, not every row.
     texts = ", ".join([*(engine.cast(name, "VARCHAR") for name in names), "NULL"])
     grouped = (
-        f"SELECT CASE {which} END AS c, COALESCE({texts}) AS v, COUNT(*) AS n FROM (SELECT "
+        f"SELECT CASE {column_cases} END AS c, COALESCE({texts}) AS v, COUNT(*) AS n FROM (SELECT "
         f"{', '.join(cells)} FROM {table.relation}) AS cells GROUP BY GROUPING SETS ({sets})"
     )
     counts = engine.query(f"SELECT c, v, n FROM ({grouped}) AS counted WHERE v IS NOT NULL")
@@ -161,9 +161,9 @@ def sample(table: Table, columns: Sequence[Column], distinct: Mapping[str, int])
         *(counts.column(name).to_pylist() for name in ("c", "v", "n")), strict=True
     ):
         values[columns[column_index].name].append((value[:_MAX_LENGTH], n))
-    for drawn in values.values():
-        drawn.sort()
-        random.Random(0).shuffle(drawn)  # noqa: S311 - an order without meaning, the same each time
+    for sampled_values in values.values():
+        sampled_values.sort()
+        random.Random(0).shuffle(sampled_values)  # noqa: S311 - an order without meaning, the same each time
     return values
 
 
@@ -341,8 +341,10 @@ def recognize(values: Sequence[tuple[str, int]], column: Column) -> Look | None:
         hits = [(value, n) for value, n in values if kind.fits(value)]
         share = sum(n for _, n in hits) / value_count
         # A table of few rows has few values: all of them must match.
-        enough = len(hits) >= min(kind.values, max(3, len(values)) if share == 1 else kind.values)
-        if share >= kind.least and enough and _is_plausible(kind, values, hits):
+        has_enough_hits = len(hits) >= min(
+            kind.values, max(3, len(values)) if share == 1 else kind.values
+        )
+        if share >= kind.least and has_enough_hits and _is_plausible(kind, values, hits):
             return Look(kind.name, kind.role, share, len(values), kind.weak, kind.why)
     return _recognize_zip_codes(values, column) or _recognize_measurements(values, column)
 
@@ -457,10 +459,10 @@ def _recognize_dates(values: Sequence[tuple[str, int]], column: Column) -> Look 
 
 def _parse_day(text: str) -> dt.date | None:
     """Parse the day of a text, with day and month in either order."""
-    written = text.strip()
-    if (match := _DATE.fullmatch(written)) is not None:
+    stripped = text.strip()
+    if (match := _DATE.fullmatch(stripped)) is not None:
         year, month, day = (int(part) for part in match.groups() if part)
-    elif (match := _DAY_FIRST.fullmatch(written)) is not None:
+    elif (match := _DAY_FIRST.fullmatch(stripped)) is not None:
         day, month, year = map(int, match.groups())
         if year <= 99:
             year += 1900 if year > 30 else 2000

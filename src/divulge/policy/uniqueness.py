@@ -225,14 +225,14 @@ class Remedy:
             parts.append(f"Or allow more: {arg('unique_share', self.unique_share)}")
         return Sentence(". ".join(parts))
 
-    def _leave_out(self, dropped: Sequence[str], gone: Collection[str]) -> str | list[str]:
+    def _leave_out(self, dropped: Sequence[str], removed: Collection[str]) -> str | list[str]:
         """Return the columns to drop as an argument.
 
         That is "*" instead of many, if every remaining column has a role.
         """
         names = (*self.roles.leave_out, *dropped)
-        staying = {*self.generalize, *self.cannot_generalize} - set(gone)
-        if len(names) > _MAX_LISTED and staying <= set(self.roles.all_columns):
+        remaining = {*self.generalize, *self.cannot_generalize} - set(removed)
+        if len(names) > _MAX_LISTED and remaining <= set(self.roles.all_columns):
             return "*"
         return _as_argument(names)
 
@@ -240,26 +240,26 @@ class Remedy:
     def as_they_are(self) -> str | list[str]:
         """Value of `plain` that publishes the columns as they are; '*' instead of many."""
         names = (*self.generalize, *self.cannot_generalize)
-        many = len(names) > _MAX_LISTED
-        return _as_argument((*self.roles.plain, *(("*",) if many else names)))
+        is_long = len(names) > _MAX_LISTED
+        return _as_argument((*self.roles.plain, *(("*",) if is_long else names)))
 
     def _options(
         self, dropped: Sequence[str], *, also_moved: Sequence[str] = (), sentence: bool = True
     ) -> str:
         """Return the options that drop columns, and those that change with a lost role."""
-        gone = {*dropped, *also_moved}
+        removed = {*dropped, *also_moved}
         if dropped:
-            with_options = [arg("leave_out", self._leave_out(dropped, gone))]
+            with_options = [arg("leave_out", self._leave_out(dropped, removed))]
         else:
             with_options = []
         without_options = []
-        rest = tuple(name for name in self.roles.plain if name not in gone)
+        rest = tuple(name for name in self.roles.plain if name not in removed)
         if rest != self.roles.plain:
             if rest:
                 with_options.append(arg("plain", _as_argument(rest)))
             else:
                 without_options.append(arg("plain"))
-        if self.roles.weight in gone:
+        if self.roles.weight in removed:
             without_options.append(arg("weight"))
         text = " and ".join(with_options)
         if not sentence and text:
@@ -320,12 +320,12 @@ def count_groups(
         f"{_grouping_key(table, name)} AS {key}" for name, key in zip(columns, keys, strict=True)
     ]
     if keys:
-        grouped = f" GROUP BY {', '.join(keys)}"
+        group_by = f" GROUP BY {', '.join(keys)}"
     else:
-        grouped = ""
+        group_by = ""
     if person is None:
         rows = f"(SELECT {', '.join(cells) or '1 AS one'} FROM {table.relation}) AS keyed"
-        groups = f"(SELECT COUNT(*) AS n FROM {rows}{grouped}) AS counted"
+        groups = f"(SELECT COUNT(*) AS n FROM {rows}{group_by}) AS counted"
         sums = (
             "SUM(CASE WHEN n = 1 THEN 1 ELSE 0 END) AS singles, SUM(n) AS people, MIN(n) AS "
             "smallest"
@@ -337,7 +337,7 @@ def count_groups(
             f"(SELECT DISTINCT {', '.join([*cells, f'{owner} AS owner'])} "
             f"FROM {table.relation}) AS pairs"
         )
-        groups = f"(SELECT MIN(owner) AS owner, COUNT(*) AS n FROM {pairs}{grouped}) AS counted"
+        groups = f"(SELECT MIN(owner) AS owner, COUNT(*) AS n FROM {pairs}{group_by}) AS counted"
         everybody = f"(SELECT COUNT(DISTINCT {owner}) FROM {table.relation}) AS people"
         sums = (
             f"COUNT(DISTINCT CASE WHEN n = 1 THEN owner END) AS singles, {everybody}, MIN(n) AS "
@@ -401,7 +401,7 @@ def measure_uniqueness(
     column is published, so that people are known by all their rows.
     """
     linked = linked and roles.person is not None
-    hidden = {
+    hidden_columns = {
         *roles.identifier,
         *roles.leave_out,
         *roles.sensitive,
@@ -409,8 +409,8 @@ def measure_uniqueness(
         *without,
     }
     if roles.person is not None:
-        hidden |= {roles.person}
-    columns = tuple(name for name in table.names if name not in hidden)
+        hidden_columns |= {roles.person}
+    columns = tuple(name for name in table.names if name not in hidden_columns)
     keys = roles.quasi_identifiers
     by_keys = count_groups(table, keys, person=roles.person, linked=linked)
     k = by_keys.smallest
@@ -468,24 +468,28 @@ def judge_uniqueness(
     may lack the columns that are dropped already (`leave_out`); the remedy names them again.
     """
     tested = uniqueness
-    allowed = uniqueness.required
-    if allowed is None:
-        allowed = UNIQUE_SHARE
-        free = tuple(name for name in uniqueness.columns if name not in roles.all_columns)
-        if not free or not uniqueness.exceeds(allowed):  # fewer columns make no more people unique
+    allowed_share = uniqueness.required
+    if allowed_share is None:
+        allowed_share = UNIQUE_SHARE
+        columns_without_role = tuple(
+            name for name in uniqueness.columns if name not in roles.all_columns
+        )
+        if not columns_without_role or not uniqueness.exceeds(
+            allowed_share
+        ):  # fewer columns make no more people unique
             return None
-        if free != uniqueness.columns:
+        if columns_without_role != uniqueness.columns:
             free_columns = count_groups(
                 table,
-                (*roles.quasi_identifiers, *free),
+                (*roles.quasi_identifiers, *columns_without_role),
                 person=roles.person,
                 linked=uniqueness.linked,
             )
-            tested = replace(uniqueness, columns=free, unique=free_columns.unique)
-    if not (tested.exceeds(allowed) and tested.adds):
+            tested = replace(uniqueness, columns=columns_without_role, unique=free_columns.unique)
+    if not (tested.exceeds(allowed_share) and tested.adds):
         return None
     contributions = _contributions(table, roles, tested)
-    dropped = _columns_to_drop(table, roles, tested, contributions, allowed)
+    dropped = _columns_to_drop(table, roles, tested, contributions, allowed_share)
     roles = replace(roles, leave_out=tuple(dict.fromkeys((*roles.leave_out, *leave_out))))
     return TooManyUnique(
         tested, contributions, _remedy(table, roles, tested, dropped, uniqueness.share)
@@ -531,7 +535,7 @@ def _columns_to_drop(
     roles: Roles,
     uniqueness: Uniqueness,
     contributions: Sequence[Contribution],
-    allowed: float,
+    allowed_share: float,
 ) -> tuple[str, ...]:
     """Select the columns to drop.
 
@@ -546,7 +550,7 @@ def _columns_to_drop(
             linked=uniqueness.linked,
         ).unique
         if unique <= max(
-            allowed * uniqueness.of + _ROUNDING_TOLERANCE, uniqueness.by_quasi_identifiers
+            allowed_share * uniqueness.of + _ROUNDING_TOLERANCE, uniqueness.by_quasi_identifiers
         ):
             allowed_columns.append(item.column)
     return tuple(name for name in uniqueness.columns if name not in allowed_columns)
@@ -561,8 +565,8 @@ def _remedy(
         for name in uniqueness.columns
         if name == roles.weight or table.column(name).kind == "nested"
     )
-    free = tuple(name for name in uniqueness.columns if name not in fixed)
-    return Remedy(dropped, roles, free, fixed, _rounded_up(share))
+    movable_columns = tuple(name for name in uniqueness.columns if name not in fixed)
+    return Remedy(dropped, roles, movable_columns, fixed, _rounded_up(share))
 
 
 def _rounded_up(share: float) -> float | None:
@@ -610,24 +614,26 @@ def refuse_unique_early(
     if not columns:
         return
     if required is None:
-        allowed = UNIQUE_SHARE
+        allowed_share = UNIQUE_SHARE
     else:
-        allowed = required
+        allowed_share = required
     count = count_groups(table, columns, person=roles.person)
-    if count.unique <= (allowed + suppression) * count.people + _ROUNDING_TOLERANCE:
+    if count.unique <= (allowed_share + suppression) * count.people + _ROUNDING_TOLERANCE:
         return
     outside = replace(roles, quasi_identifiers=())
     uniqueness = Uniqueness(
         (), columns, (), 0, 0, count.unique, count.unique, count.people, required=required
     )
     contributions = _contributions(table, outside, uniqueness)
-    needed = _columns_to_drop(table, outside, uniqueness, contributions, allowed)
+    columns_to_drop = _columns_to_drop(table, outside, uniqueness, contributions, allowed_share)
     published = tuple(dict.fromkeys((*columns, *roles.plain)))
     cure = _remedy(
         table, roles, uniqueness, columns, _largest_share(table, roles, published, suppression)
     )
     problem = TooManyUnique(
-        uniqueness, contributions, replace(cure, may_be_enough=needed if needed != columns else ())
+        uniqueness,
+        contributions,
+        replace(cure, may_be_enough=columns_to_drop if columns_to_drop != columns else ()),
     )
     if required is None:
         refuse_unique(problem)

@@ -164,7 +164,7 @@ def _estimate_average(hits: Hits) -> Estimate:
     )
 
 
-def _bounded_estimate(what: Aggregate, mean: float, low: float, high: float) -> Estimate:
+def _bounded_estimate(aggregate: Aggregate, mean: float, low: float, high: float) -> Estimate:
     """Build an estimate with bounds that are safe against rounding errors.
 
     Bounds that are not integers are widened by more than their rounding error. The mean is clipped
@@ -175,7 +175,7 @@ def _bounded_estimate(what: Aggregate, mean: float, low: float, high: float) -> 
             bound if bound.is_integer() else bound + direction * _ROUNDING_ERROR * abs(bound)
             for bound, direction in ((low, -1), (high, 1))
         )
-    return Estimate(what, min(max(mean, low), high), low, high)
+    return Estimate(aggregate, min(max(mean, low), high), low, high)
 
 
 def _query_error(

@@ -178,7 +178,7 @@ def maximize_average(take: Callable[[float], tuple[float, float]]) -> float:
     """
     limit = -np.inf
     while True:
-        total, taken = take(limit)
-        if taken == 0 or total / taken <= limit:
+        total, count = take(limit)
+        if count == 0 or total / count <= limit:
             return float(limit)
-        limit = total / taken
+        limit = total / count

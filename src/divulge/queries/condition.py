@@ -276,10 +276,11 @@ def _parenthesize(node: Tree, text: str) -> None:
         parentheses.set("this", node)
 
 
-def nesting_error(what: str) -> BadInput:
+def nesting_error(subject: str) -> BadInput:
     """Error for an expression that exceeds the stack of the parser, the writer or the engine."""
     return BadInput(
-        f"{what} is nested too deeply", hint="Take it apart, or write lists as: column in (a, b, c)"
+        f"{subject} is nested too deeply",
+        hint="Take it apart, or write lists as: column in (a, b, c)",
     )
 
 

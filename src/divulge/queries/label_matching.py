@@ -89,15 +89,15 @@ def read_meanings(
 def _meanings(labels: Labels) -> Meanings:
     if labels.origin == "as written":
         return Meanings()
-    listed: dict[Text, set[Text]] = {}
+    values_by_label: dict[Text, set[Text]] = {}
     for label, leaf in zip(
         *(labels.listed[name].to_pylist() for name in ("label", "leaf")), strict=True
     ):
-        listed.setdefault(label, set()).add(as_text(leaf))
+        values_by_label.setdefault(label, set()).add(as_text(leaf))
     spans = {
         label: tuple(Interval(*span) for span in spans) for label, spans in labels.spans.items()
     }
-    values = {label: frozenset(texts) for label, texts in listed.items()}
+    values = {label: frozenset(texts) for label, texts in values_by_label.items()}
     return Meanings(labels.origin, values, spans, labels.any_value)
 
 

@@ -392,14 +392,14 @@ def _range_labels(name: str, meaning: _ColumnMeaning) -> Labels:
             message, hint="Give the hierarchy of the column, or the release with its private part"
         )
     float_type = np.float32 if meaning.type == "FLOAT" else np.float64
-    listed = [
+    leaves = [
         Leaf(label, None if value is None else float(float_type(float(value))), weight)
         for label, value, weight in numbers
     ]
     return Labels(
         meaning.origin,
         "FLOAT" if meaning.type == "FLOAT" else "DOUBLE",
-        _leaf_table(listed, _arrow_type(float_type)),
+        _leaf_table(leaves, _arrow_type(float_type)),
         spans,
     )
 
@@ -437,7 +437,9 @@ def _arrow_type(float_type: Any) -> pa.DataType:
 
 def _guess_type(texts: Iterable[str]) -> str:
     """Guess an unrecorded type from values: integers, numbers, dates or text."""
-    kinds = [kind for kind, fits in _TYPE_CHECKS.items() if texts and all(map(fits, texts))]
+    kinds = [
+        kind for kind, is_of_type in _TYPE_CHECKS.items() if texts and all(map(is_of_type, texts))
+    ]
     if kinds:
         return kinds[0]
     return "VARCHAR"

@@ -308,8 +308,8 @@ def _divide(partition: Partition, digit: Codes, base: int) -> tuple[Partition, B
         return partition, None
     is_open = sizes > 1
     ids = np.cumsum(is_open, dtype=np.int64) - 1
-    closed = int(np.count_nonzero(sizes == 1))
-    if closed == 0:
+    singleton_count = int(np.count_nonzero(sizes == 1))
+    if singleton_count == 0:
         return Partition(ids[key], partition.rows, sizes[is_open], partition.closed), None
     is_open_row = is_open[key]
     if partition.rows is None:
@@ -317,7 +317,7 @@ def _divide(partition: Partition, digit: Codes, base: int) -> tuple[Partition, B
     else:
         rows = partition.rows[is_open_row]
     return Partition(
-        ids[key[is_open_row]], rows, sizes[is_open], partition.closed + closed
+        ids[key[is_open_row]], rows, sizes[is_open], partition.closed + singleton_count
     ), is_open_row
 
 

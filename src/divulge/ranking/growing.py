@@ -47,7 +47,9 @@ class Growth(Result):
     settings: dict[str, Any]
 
 
-def grow(request: Request, *, every: int, progress: Callable[[int, int], None] | None) -> Growth:
+def grow(
+    request: Request, *, column_step: int, progress: Callable[[int, int], None] | None
+) -> Growth:
     """Measure the first n quasi-identifiers for n = 1, multiples of `every`, and all of them."""
     source = request.table
     names = request.roles.quasi_identifiers
@@ -62,7 +64,7 @@ def grow(request: Request, *, every: int, progress: Callable[[int, int], None] |
     steps = []
     for n, (single_column, measure_together) in enumerate(measurements, start=1):
         single_columns.append(single_column)
-        if n in (1, len(names)) or n % every == 0:
+        if n in (1, len(names)) or n % column_step == 0:
             if n == 1:
                 combination = single_column
             else:
@@ -80,7 +82,7 @@ def grow(request: Request, *, every: int, progress: Callable[[int, int], None] |
             "quasi_identifiers": list(names),
             "sensitive": list(request.roles.sensitive),
             "nulls": request.nulls,
-            "every": every,
+            "every": column_step,
             "log_base": 2,
         },
         frame=source.frame,

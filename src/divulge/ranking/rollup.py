@@ -339,8 +339,8 @@ def identity_view(partition: Partition, *, repeats: Ints | None = None) -> Ident
     if repeats is None:
         return identity_of(partition.sizes, singletons=partition.closed)
     open_sizes = np.bincount(partition.ids, weights=partition.open_part(repeats).astype(np.float64))
-    closed = repeats[partition.closed_rows(len(repeats))]
-    return identity_of(np.concatenate([open_sizes.astype(np.int64), closed]))
+    singleton_repeats = repeats[partition.closed_rows(len(repeats))]
+    return identity_of(np.concatenate([open_sizes.astype(np.int64), singleton_repeats]))
 
 
 def identity_of(sizes: Ints, *, singletons: int = 0) -> Identity:

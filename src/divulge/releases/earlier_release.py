@@ -44,9 +44,9 @@ class ContinuedRelease(OpenedRelease):
             raise BadInput(
                 message, hint="Name the folder that `divulge generalize` or `divulge apply` wrote"
             )
-        opened = cls(release_folder, document, private, private_folder)
+        release = cls(release_folder, document, private, private_folder)
         reason = ""
-        if not opened.holds_mappings:
+        if not release.holds_mappings:
             reason = "holds later rows, published by a version that kept no mappings with them"
         elif (
             document["kind"] == "generalized"
@@ -61,7 +61,7 @@ class ContinuedRelease(OpenedRelease):
         if reason:
             message = f"{folder} {reason}, so later rows cannot be checked with it"
             raise BadInput(message, hint="Generalize the old and the new rows together")
-        return opened
+        return release
 
     @property
     def suppression(self) -> float:
@@ -134,13 +134,13 @@ class ContinuedRelease(OpenedRelease):
         writers[mapping.EARLIER] = write_earlier
         if deferred is not None:
             writers[mapping.DEFERRED] = partial(_write_deferred, engine, deferred)
-        replaced = (mapping.EARLIER, mapping.DEFERRED)
+        replaced_files = (mapping.EARLIER, mapping.DEFERRED)
         copied_names = [
             name
             for name in self.mine["files"]
             if name.startswith(f"{manifest.FOLDER}/")
-            and name not in (*writers, *replaced, mapping.LEFT_OUT)
-            and not name.startswith(tuple(f"{folder}/" for folder in replaced))
+            and name not in (*writers, *replaced_files, mapping.LEFT_OUT)
+            and not name.startswith(tuple(f"{folder}/" for folder in replaced_files))
         ]
         writers |= {
             name: partial(shutil.copyfile, self._private_path(name)) for name in copied_names

@@ -415,8 +415,8 @@ class _IncrementalRelease(Release):
         (table,) = tables
         batch = self.batch
         request = Request(table, batch.roles, "category", batch.earlier.document["joint"])
-        planned = generalization.published(batch.contingency, self.decision.recoding)
-        compare(count_in_memory(request), planned.roll_up(batch.roles.quasi_identifiers))
+        planned_counts = generalization.published(batch.contingency, self.decision.recoding)
+        compare(count_in_memory(request), planned_counts.roll_up(batch.roles.quasi_identifiers))
         rows = f"SELECT * FROM {table.relation}"
         uniqueness = batch.judge_uniqueness(table, accept_risk=self.accept_risk)
         together = batch.measure(rows, engine=engine)
@@ -560,9 +560,9 @@ def _reason_of(attribute: str | None) -> str:
 
 
 def _add_reasons(
-    reasons: dict[str, int], split: Mapping[str, Bools], contingency: Contingency
+    reasons: dict[str, int], rows_by_reason: Mapping[str, Bools], contingency: Contingency
 ) -> None:
-    for reason, classes in split.items():
+    for reason, classes in rows_by_reason.items():
         reasons[reason] = reasons.get(reason, 0) + int(contingency.sizes[classes].sum())
 
 

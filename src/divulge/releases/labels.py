@@ -370,7 +370,7 @@ def _exact_meaning(text: str) -> LabelMeaning:
 
 
 def _parse_interval(label: str) -> Interval | None:
-    for notation, closed in (
+    for notation, is_closed in (
         (_HALF_OPEN_INTERVAL, False),
         (_CLOSED_INTERVAL, True),
         (_DASHED_INTERVAL, True),
@@ -380,8 +380,8 @@ def _parse_interval(label: str) -> Interval | None:
             high = as_number(match[2])
             if low is None or high is None:
                 return None
-            if low < high or (closed and low == high):
-                return Interval(low, high, closed=closed)
+            if low < high or (is_closed and low == high):
+                return Interval(low, high, closed=is_closed)
             return None
     if (match := _INTERVAL_BELOW.fullmatch(label)) and (bound := as_number(match[1])) is not None:
         return Interval(None, bound)

@@ -194,10 +194,10 @@ def _labels_covering_unseen(
         meaning = parse_label(label)
         if meaning.kind not in ("interval", "dates"):
             continue
-        covered = meaning.matches(ValueIndex([*values, *unseen])) or set()
+        covered_values = meaning.matches(ValueIndex([*values, *unseen])) or set()
         # A range defines its label only if all known values of the label are in it.
-        if covered.issuperset(range(len(values))):
-            for position in covered.difference(range(len(values))):
+        if covered_values.issuperset(range(len(values))):
+            for position in covered_values.difference(range(len(values))):
                 labels_covering[unseen[position - len(values)]].append(label)
     return {text: labels[0] for text, labels in labels_covering.items() if len(labels) == 1}
 
@@ -448,16 +448,16 @@ def recode_by_boxes(
 
 def _box_listing_values(boxes: Sequence[BoxRecord], contingency: Contingency) -> Ints:
     """Index of the box that lists the values of each raw class; -1 if there is none."""
-    listed = {row: number for number, box in enumerate(boxes) for row in box.rows}
+    box_by_row = {row: number for number, box in enumerate(boxes) for row in box.rows}
     box_of = np.full(len(contingency), -1, dtype=np.int64)
-    if not listed:
+    if not box_by_row:
         return box_of
     texts = []
     for domain, codes in zip(contingency.own_keys, contingency.own_codes, strict=True):
         text_of_code = [as_text(label) for label in domain.labels]
         texts.append([text_of_code[code] for code in codes.tolist()])
     for index, row in enumerate(zip(*texts, strict=True)):
-        box_of[index] = listed.get(row, -1)
+        box_of[index] = box_by_row.get(row, -1)
     return box_of
 
 

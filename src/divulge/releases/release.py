@@ -375,10 +375,10 @@ def _write(file: StagedFile, folder: Path) -> list[str]:
         path.parent.mkdir(mode=0o777 if file.public else 0o700, parents=True, exist_ok=True)
         file.write(path)
     if path.is_dir():
-        written = sorted(entry for entry in path.rglob("*") if entry.is_file())
+        files = sorted(entry for entry in path.rglob("*") if entry.is_file())
     else:
-        written = [path]
-    return [entry.relative_to(folder).as_posix() for entry in written]
+        files = [path]
+    return [entry.relative_to(folder).as_posix() for entry in files]
 
 
 @contextmanager

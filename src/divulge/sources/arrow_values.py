@@ -175,12 +175,12 @@ def _candidates(type_: pa.DataType) -> list[pa.DataType]:
         return []
     scale = max(type_.scale, 0)
     if scale <= DECIMAL_DIGITS:
-        narrow = [pa.decimal128(DECIMAL_DIGITS, scale)]
+        narrow_types = [pa.decimal128(DECIMAL_DIGITS, scale)]
     else:
-        narrow = []
+        narrow_types = []
     if type_.scale >= 0:
-        return [*narrow, pa.string()]
-    return narrow
+        return [*narrow_types, pa.string()]
+    return narrow_types
 
 
 def decimal_scale(type_: pa.DataType) -> int:

@@ -128,9 +128,9 @@ def _roles(archive: zipfile.ZipFile, encoding: str) -> dict[str, tuple[str, ...]
         kind = assignment.findtext("type", "")
         plain = kind.strip().upper().removesuffix("_ATTRIBUTE")
         if name is None or plain not in _ROLES:
-            where = f"{archive.filename}: {_DEFINITION}"
+            location = f"{archive.filename}: {_DEFINITION}"
             raise BadInput(
-                f"{where} gives column {name!r} the role {kind!r}, which is none of ARX's"
+                f"{location} gives column {name!r} the role {kind!r}, which is none of ARX's"
             )
         if role := _ROLES[plain]:
             roles[role] = (*roles.get(role, ()), name)
@@ -168,15 +168,15 @@ def _parse_xml(archive: zipfile.ZipFile, name: str, encoding: str) -> ET.Element
     from xml.etree import ElementTree as ET
 
     text = _read_text(archive, name, encoding)
-    where = f"{archive.filename}: {name}"
+    location = f"{archive.filename}: {name}"
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise BadInput(
-            f"{where} declares entities, which ARX never writes", hint="Do not trust this file"
+            f"{location} declares entities, which ARX never writes", hint="Do not trust this file"
         )
     try:
         return ET.fromstring(text)  # noqa: S314 - entities, the risk of XML, raise an error above
     except ET.ParseError as error:
-        raise BadInput(f"{where} is not XML: {error}") from None
+        raise BadInput(f"{location} is not XML: {error}") from None
 
 
 def _read_text(archive: zipfile.ZipFile, name: str, encoding: str) -> str:
@@ -194,7 +194,7 @@ def _check_sizes(archive: zipfile.ZipFile) -> None:
         for entry in archive.infolist()
         if entry.filename.startswith((_PROJECT, "input/"))
     )
-    for what, size, limit in (
+    for noun, size, limit in (
         (
             _DATA,
             sum(entry.file_size for entry in archive.infolist() if entry.filename == _DATA),
@@ -204,7 +204,7 @@ def _check_sizes(archive: zipfile.ZipFile) -> None:
     ):
         if size > limit:
             raise BadInput(
-                f"{archive.filename}: {what} would unpack to {size:,} bytes, and {limit:,} is "
+                f"{archive.filename}: {noun} would unpack to {size:,} bytes, and {limit:,} is "
                 "the limit",
                 hint="Export the data, or the hierarchies, from ARX as files of their own",
             )
@@ -232,9 +232,9 @@ def _open_entry(archive: zipfile.ZipFile, name: str) -> IO[bytes]:
 
 
 def _wrong_encoding(archive: zipfile.ZipFile, name: str, encoding: str) -> BadInput:
-    where = f"{archive.filename}: {name}"
+    location = f"{archive.filename}: {name}"
     return BadInput(
-        f"{where} is not {encoding} text",
+        f"{location} is not {encoding} text",
         hint=f"Pass its encoding, for example {arg('encoding', 'cp1252')}",
     )
 

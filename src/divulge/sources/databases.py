@@ -129,8 +129,10 @@ def read_sqlite(files: Files, options: ReadOptions, *, source: str, engine: Duck
     try:
         # DuckDB pulls the batches from a thread of its own, one at a time.
         address = f"{path.as_uri()}?mode=ro"
-        opened = sqlite3.connect(address, uri=True, check_same_thread=False, isolation_level=None)
-        with closing(opened) as connection:
+        sqlite_connection = sqlite3.connect(
+            address, uri=True, check_same_thread=False, isolation_level=None
+        )
+        with closing(sqlite_connection) as connection:
             connection.execute("BEGIN")
             if options.sql is not None:
                 description = f"the statement on {source}"
@@ -388,24 +390,25 @@ def _read_postgres_table(
             row["shown"]: row for row in tables
         }
         names = [row["shown"] for row in tables]
-        picked = tables_by_name[
+        table_row = tables_by_name[
             options.table
             if options.table in tables_by_name
             else pick(names, options.table, source=address.display_name)
         ]
-        how = {"table": f"{picked['schema']}.{picked['name']}"}
-        source = f"table {picked['name']!r} of {address.display_name}"
-        source_sql = (
-            f"{engines.double_quoted(picked['schema'])}.{engines.double_quoted(picked['name'])}"
-        )
+        how = {"table": f"{table_row['schema']}.{table_row['name']}"}
+        source = f"table {table_row['name']!r} of {address.display_name}"
+        schema_sql = engines.double_quoted(table_row["schema"])
+        source_sql = f"{schema_sql}.{engines.double_quoted(table_row['name'])}"
         fields = _fields(cursor.adbc_execute_schema(f"SELECT * FROM {source_sql}"))
     check_names((column.name for column in fields), source=source)
     cursor.execute(f"SELECT {', '.join(column.select() for column in fields)} FROM {source_sql}")
     stored = engine.store(
         cursor.fetch_record_batch(), select=", ".join(column.keep(engine) for column in fields)
     )
-    free = [column.name for column in fields if column.type == "numeric" and not column.decimal()]
-    relation = recast(engine, stored, _numeric_types(engine, stored, free))
+    free_numerics = [
+        column.name for column in fields if column.type == "numeric" and not column.decimal()
+    ]
+    relation = recast(engine, stored, _numeric_types(engine, stored, free_numerics))
     return table_of(engine, relation, source=source, reading=ReadSettings("postgresql", how))
 
 

@@ -370,13 +370,13 @@ def _shape(engine: Engine, cell: str, *, numbers: bool, dates: bool) -> str:
         It may do so if there are more than 15 digits, or an exponent.
         """
         printed = engine.cast(engine.cast(number, "DOUBLE", attempt=True), "VARCHAR")
-        sure = (
+        is_short = (
             f"{engine.byte_length(cell)} <= {_MOST_BYTES} AND instr({cell}, 'e') + instr({cell}, "
             "'E') = 0"
         )
         differs = f"{significant_digits(number)} IS DISTINCT FROM {significant_digits(printed)}"
         return (
-            f"CASE WHEN {sure} THEN 0 WHEN {printed} = {number} THEN 0 WHEN {differs} THEN "
+            f"CASE WHEN {is_short} THEN 0 WHEN {printed} = {number} THEN 0 WHEN {differs} THEN "
             f"{_INEXACT} ELSE 0 END"
         )
 
@@ -497,14 +497,14 @@ def cell_types(
     types = {name: _type(mask) for name, mask in masks.items()}
     by_comma = [name for name, mask in masks.items() if _type_by_comma(mask) != "VARCHAR"]
     dotted = [name for name, mask in masks.items() if types[name] == "DOUBLE"]
-    sure = [name for name in by_comma if masks[name] & _COMMA]
+    comma_columns = [name for name in by_comma if masks[name] & _COMMA]
     commas = by_comma if decimal == "," else []
     notes: list[str] = []
     if decimal == ",":
         types |= dict.fromkeys(dotted, "VARCHAR")
     elif decimal is None and by_comma:
-        if sure and delimiter != ",":
-            commas = by_comma if not dotted else sure
+        if comma_columns and delimiter != ",":
+            commas = by_comma if not dotted else comma_columns
             notes.append(
                 Sentence(
                     f"a comma was found to be the decimal sign of {listed(commas)}; "
@@ -525,7 +525,7 @@ def cell_types(
         if doubtful := [name for name in by_comma if name not in commas]:
             either = (
                 "may be decimal signs or not"
-                if set(doubtful) <= set(sure)
+                if set(doubtful) <= set(comma_columns)
                 else "may separate thousands or decimals"
             )
             notes.append(
@@ -534,17 +534,17 @@ def cell_types(
                     f"{arg('decimal', ',')} reads numbers"
                 )
             )
-    both = [
+    ambiguous_columns = [
         name
         for name, mask in masks.items()
         if mask & _DECIMAL
         and mask & (_COMMA | _COMMA_OR_THOUSANDS)
         and not mask & (_OTHER | _NO_VALUE)
     ]
-    if both and decimal is None:
+    if ambiguous_columns and decimal is None:
         notes.append(
-            f"the numbers of {listed(both)} have both dots and commas before their last digits: "
-            "read as text"
+            f"the numbers of {listed(ambiguous_columns)} have both dots and commas before their "
+            "last digits: read as text"
         )
     words = [
         name
@@ -605,8 +605,8 @@ def exact_types(engine: Engine, relation: str, names: Mapping[str, bool]) -> dic
     types = {}
     for index, name in enumerate(names):
         digits = max(int(row[f"w{index}"]), 1) + int(row[f"f{index}"])
-        fits = digits <= _MOST_DECIMAL_DIGITS and not row[f"e{index}"]
-        if fits:
+        is_exact = digits <= _MOST_DECIMAL_DIGITS and not row[f"e{index}"]
+        if is_exact:
             types[name] = f"DECIMAL({digits},{row[f'f{index}']})"
         else:
             types[name] = "VARCHAR"
@@ -650,8 +650,10 @@ def notes_on_digits(types: Mapping[str, str]) -> list[str]:
 
 def recast(engine: Engine, relation: str, types: Mapping[str, str]) -> str:
     """Return a relation for a FROM clause in which these columns are cast to these types."""
-    changed = {engine.quote(name): type_ for name, type_ in types.items() if type_ != "VARCHAR"}
-    casts = ", ".join(f"CAST({cell} AS {type_}) AS {cell}" for cell, type_ in changed.items())
+    changed_types = {
+        engine.quote(name): type_ for name, type_ in types.items() if type_ != "VARCHAR"
+    }
+    casts = ", ".join(f"CAST({cell} AS {type_}) AS {cell}" for cell, type_ in changed_types.items())
     if casts:
         return f"(SELECT * REPLACE ({casts}) FROM {relation})"
     return relation
@@ -684,9 +686,9 @@ def read_delimited(files: Files, text: ReadOptions, *, source: str, engine: Duck
         groups.setdefault((dialect, tuple(folders[path].items())), []).append(path)
 
     def relation(dialect: Dialect, group_paths: Sequence[Path], types: Mapping[str, str]) -> str:
-        every = engine.files(group_paths, known_as=display_names)
+        file_list = engine.files(group_paths, known_as=display_names)
         return (
-            f"read_csv({every}, auto_detect = false, columns = {engine.struct(types)}, "
+            f"read_csv({file_list}, auto_detect = false, columns = {engine.struct(types)}, "
             f"delim = {engine.literal(dialect.delimiter)}, header = {str(dialect.header).lower()}, "
             f"skip = {dialect.skip}, quote = '\"', escape = '\"', nullstr "
             f"= '', new_line = {engine.literal(repr(dialect.line_end)[1:-1])}, compression = "

@@ -50,8 +50,8 @@ def folder_types(values: Mapping[Path, Mapping[str, str]]) -> dict[str, str]:
         for key, text in pairs.items():
             texts.setdefault(key, []).extend([text] if text != HIVE_NULL else [])
     return {
-        key: "BIGINT" if every and all(map(_INTEGER.fullmatch, every)) else "VARCHAR"
-        for key, every in texts.items()
+        key: "BIGINT" if key_texts and all(map(_INTEGER.fullmatch, key_texts)) else "VARCHAR"
+        for key, key_texts in texts.items()
     }
 
 

@@ -41,8 +41,12 @@ _TEXTS = ("VARCHAR", "DATE", "TIME", "UUID", '"NULL"')
 def read_json(files: Files, *, source: str, engine: DuckDBEngine) -> Table:
     """Read the table in one or more JSON files; a key that a record lacks is null there."""
     display_names = files.display_names(source)
-    every = engine.files(files.paths, known_as=dict(zip(files.paths, display_names, strict=True)))
-    read = f"read_json({every}, compression = '{packing(files.paths)}', hive_partitioning = false"
+    file_list = engine.files(
+        files.paths, known_as=dict(zip(files.paths, display_names, strict=True))
+    )
+    read = (
+        f"read_json({file_list}, compression = '{packing(files.paths)}', hive_partitioning = false"
+    )
     try:
         detected_types = dict(engine.describe(f"{read}, {_FULL_SCAN_OPTIONS})"))
     except BadInput as error:

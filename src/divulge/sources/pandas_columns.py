@@ -138,8 +138,8 @@ def _check_kinds(values: Any, name: str) -> set[str]:
         and len({value.dtype for value in values if isinstance(value, np.datetime64)}) > 1
     ):
         raise _mixed_values_error(name, ("datetime64 of several units",))
-    several = len(kinds) > 1 and not any(kinds <= together for together in _COMPATIBLE_KINDS)
-    if several or "longdouble" in kinds:  # Arrow would round it to a double
+    is_mixed = len(kinds) > 1 and not any(kinds <= together for together in _COMPATIBLE_KINDS)
+    if is_mixed or "longdouble" in kinds:  # Arrow would round it to a double
         raise _mixed_values_error(name, sorted(kinds))
     if kinds == {"list"}:
         _check_inner([item for value in values for item in value], name)

@@ -33,14 +33,16 @@ def read_parquet(files: Files, options: ReadOptions, *, source: str, engine: Duc
     display_names = dict(zip(files.paths, files.display_names(source), strict=True))
     folders = folder_values(files)
     types = folder_types(folders)
-    stored = parquet_schemas(engine, display_names)
-    if copies := _exact_copies(engine, files, stored, display_names):
+    stored_types = parquet_schemas(engine, display_names)
+    if copies := _exact_copies(engine, files, stored_types, display_names):
         display_names = {copies.get(path, path): name for path, name in display_names.items()}
         folders = {copies.get(path, path): values for path, values in folders.items()}
-        stored = parquet_schemas(engine, display_names)
+        stored_types = parquet_schemas(engine, display_names)
     groups: dict[tuple[Any, ...], list[Path]] = {}
     for path in display_names:
-        groups.setdefault((tuple(stored[path].items()), tuple(folders[path])), []).append(path)
+        groups.setdefault((tuple(stored_types[path].items()), tuple(folders[path])), []).append(
+            path
+        )
     parts = []
     for (columns, keys), paths in groups.items():
         hive = {key: dict(columns).get(key, types[key]) for key in keys}
@@ -79,9 +81,9 @@ def parquet_schemas(
 
     DuckDB would rename the second of two equal names.
     """
-    listed = engine.files(list(display_names), known_as=display_names)
+    file_list = engine.files(list(display_names), known_as=display_names)
     columns = "file_name, name, num_children, duckdb_type, precision, scale"
-    sql = f"SELECT {columns} FROM parquet_schema({listed})"
+    sql = f"SELECT {columns} FROM parquet_schema({file_list})"
     try:
         with engine.in_row_order():
             nodes = engine.query(sql).to_pylist()
@@ -129,7 +131,7 @@ def _top_level(nodes: Sequence[Mapping[str, Any]], *, source: str) -> dict[str, 
 def _exact_copies(
     engine: DuckDBEngine,
     files: Files,
-    stored: Mapping[Path, Mapping[str, str]],
+    stored_types: Mapping[Path, Mapping[str, str]],
     display_names: Mapping[Path, str],
 ) -> dict[Path, Path]:
     """Return private copies of files with decimals of more than 38 digits.
@@ -137,7 +139,9 @@ def _exact_copies(
     DuckDB would convert these to doubles. In the copies such a column has 38 digits, or is text if
     a value of any file has more. Copies keep their key=value folders.
     """
-    wide = {path: names for path, columns in stored.items() if (names := _wide_decimals(columns))}
+    wide = {
+        path: names for path, columns in stored_types.items() if (names := _wide_decimals(columns))
+    }
     if not wide:
         return {}
     import pyarrow.parquet as pq

@@ -119,17 +119,17 @@ def read(
     options = ReadOptions(
         table, sql, as_of, sheet, header, delimiter, encoding, decimal, codes, union_columns
     )
-    chosen = choose_engine(engine)
+    chosen_engine = choose_engine(engine)
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
         # An address may hold a password.
         LOG.info("reading %s", f"{path.partition('://')[0]}://" if "://" in path else path)
-        if isinstance(chosen, SparkEngine):
-            return _read_with_spark(path, options, engine=chosen)
-        return _read_path(path, options, engine=chosen or DuckDBEngine())
+        if isinstance(chosen_engine, SparkEngine):
+            return _read_with_spark(path, options, engine=chosen_engine)
+        return _read_path(path, options, engine=chosen_engine or DuckDBEngine())
     if isinstance(source, Mapping) and "source" in source:
         return _read_named(source, options, engine=engine)
-    return _read_object(source, options, chosen)
+    return _read_object(source, options, chosen_engine)
 
 
 def _read_named(
@@ -145,21 +145,21 @@ def _read_named(
     return read(named_source["source"], **options, engine=engine)
 
 
-def _read_object(source: object, options: ReadOptions, chosen: OwnEngine | None) -> Table:
+def _read_object(source: object, options: ReadOptions, chosen_engine: OwnEngine | None) -> Table:
     """Open a table, a relation or a frame that is already in memory."""
     options.only(why="it is neither a file nor a database")
     if isinstance(source, Table):
-        if chosen is not None and chosen.name != source.engine.name:
+        if chosen_engine is not None and chosen_engine.name != source.engine.name:
             raise BadInput(
-                f"{source.source} was opened with {source.engine.name}, and {chosen.name} was "
-                "asked for",
+                f"{source.source} was opened with {source.engine.name}, and {chosen_engine.name} "
+                "was asked for",
                 hint="Open it with the engine that is to count it",
             )
         return source
     if (frame := engines.as_spark_frame(source)) is not None:
-        return read_spark_frame(frame, engine=chosen)
-    if isinstance(chosen, SparkEngine):
-        return moved_to_spark(read(source), engine=chosen)
+        return read_spark_frame(frame, engine=chosen_engine)
+    if isinstance(chosen_engine, SparkEngine):
+        return moved_to_spark(read(source), engine=chosen_engine)
     if isinstance(source, duckdb.DuckDBPyRelation):
         relation_engine = engines.RelationEngine(source)
         return table_of(
@@ -168,7 +168,7 @@ def _read_object(source: object, options: ReadOptions, chosen: OwnEngine | None)
             source="the DuckDB relation",
             reading=ReadSettings("relation"),
         )
-    table = read_frame(source, engine=chosen or DuckDBEngine())
+    table = read_frame(source, engine=chosen_engine or DuckDBEngine())
     if table is None:
         raise BadInput(
             f"a table cannot be read from {type(source).__module__}.{type(source).__qualname__}",

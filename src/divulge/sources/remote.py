@@ -168,9 +168,9 @@ class Bucket:
                 below = PurePosixPath(name).relative_to(fixed)
             else:
                 below = PurePosixPath(name)
-            hidden = pattern is None and any(part[0] in "._" for part in below.parts)
+            is_hidden = pattern is None and any(part[0] in "._" for part in below.parts)
             if (
-                not hidden
+                not is_hidden
                 and not name.endswith("/")
                 and (pattern is None or pattern.fullmatch(name))
             ):

@@ -103,17 +103,17 @@ def _with_declared(roles: Roles, declared: Declared) -> Roles:
 
     Given identifiers are added to the declared ones: naming one more must not publish the others.
     """
-    taken = {column for _, column in _role_columns(roles)}
-    free = {
-        role: tuple(name for name in names if name not in taken)
+    columns_with_roles = {column for _, column in _role_columns(roles)}
+    declared_only = {
+        role: tuple(name for name in names if name not in columns_with_roles)
         for role, names in declared.roles.items()
     }
     return replace(
         roles,
-        quasi_identifiers=roles.quasi_identifiers or free.get("quasi_identifiers", ()),
-        sensitive=roles.sensitive or free.get("sensitive", ()),
-        identifier=(*roles.identifier, *free.get("identifier", ())),
-        plain=(*roles.plain, *free.get("plain", ())),
+        quasi_identifiers=roles.quasi_identifiers or declared_only.get("quasi_identifiers", ()),
+        sensitive=roles.sensitive or declared_only.get("sensitive", ()),
+        identifier=(*roles.identifier, *declared_only.get("identifier", ())),
+        plain=(*roles.plain, *declared_only.get("plain", ())),
     )
 
 
@@ -217,15 +217,15 @@ def _role_text(role: str) -> str:
 
 
 def _check_single_role(roles: Roles) -> None:
-    taken: dict[str, str] = {}
+    role_by_column: dict[str, str] = {}
     for role, column in _role_columns(roles):
-        if column in taken:
-            both = f"{_role_text(taken[column])} and {_role_text(role)}"
+        if column in role_by_column:
+            both_roles = f"{_role_text(role_by_column[column])} and {_role_text(role)}"
             raise BadInput(
-                f"the column {column!r} is given two roles: {both}",
+                f"the column {column!r} is given two roles: {both_roles}",
                 hint="Leave it out of one of them",
             )
-        taken[column] = role
+        role_by_column[column] = role
 
 
 def _check_usable(table: Table, roles: Roles) -> None:

@@ -88,7 +88,7 @@ def unite(
     if len(parts) > 1:
         selects = (_select(engine, part, types) for part in parts)
         relation = f"({' UNION ALL '.join(selects)})"
-    changed = {
+    changed_types = {
         name: type_
         for name, type_ in types.items()
         if {part.columns[name] for part in parts if name in part.columns} - {type_, _NULL}
@@ -97,10 +97,10 @@ def unite(
         how: dict[str, Any] = {"union_columns": True}
     else:
         how = {}
-    if changed:
-        how["types"] = changed
+    if changed_types:
+        how["types"] = changed_types
     notes = [
-        *_notes_on_types(parts, changed),
+        *_notes_on_types(parts, changed_types),
         *(notes_on_missing(parts, names) if union_columns else ()),
     ]
     return United(relation, how, tuple(notes))
@@ -223,10 +223,10 @@ def _changes_a_value(engine: Engine, part: FileGroup, name: str, type_: str) -> 
         return False
     cell = engine.quote(name)
     back = engine.cast(engine.cast(cell, type_, attempt=True), part_type, attempt=True)
-    changed = engine.query(
+    changed_rows = engine.query(
         f"SELECT 1 AS one FROM {part.relation} WHERE {back} IS DISTINCT FROM {cell} LIMIT 1"
     )
-    return bool(changed.num_rows)
+    return bool(changed_rows.num_rows)
 
 
 def _select(engine: Engine, part: FileGroup, types: Mapping[str, str]) -> str:
@@ -246,11 +246,11 @@ def _select(engine: Engine, part: FileGroup, types: Mapping[str, str]) -> str:
     return f"SELECT {', '.join(cells)} FROM {part.relation}"
 
 
-def _notes_on_types(parts: Sequence[FileGroup], changed: Mapping[str, str]) -> list[str]:
+def _notes_on_types(parts: Sequence[FileGroup], changed_types: Mapping[str, str]) -> list[str]:
     return [
         f"the type of {name!r} differs between files ({_types_by_file(parts, name)}): read as "
         f"{type_}, every value unchanged"
-        for name, type_ in changed.items()
+        for name, type_ in changed_types.items()
     ]
 
 
@@ -278,9 +278,9 @@ def _types_by_file(parts: Sequence[FileGroup], name: str) -> str:
 
 def _first_few(names: Iterable[str]) -> str:
     """Return the first few names, and the number of the others."""
-    every = list(names)
-    if len(every) > _MAX_NAMES_SHOWN:
-        rest = f" and {len(every) - _MAX_NAMES_SHOWN} more"
+    all_names = list(names)
+    if len(all_names) > _MAX_NAMES_SHOWN:
+        rest = f" and {len(all_names) - _MAX_NAMES_SHOWN} more"
     else:
         rest = ""
-    return ", ".join(every[:_MAX_NAMES_SHOWN]) + rest
+    return ", ".join(all_names[:_MAX_NAMES_SHOWN]) + rest

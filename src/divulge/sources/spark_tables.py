@@ -174,9 +174,11 @@ def _table(engine: SparkEngine, frame: DataFrame, display_name: str) -> Table:
     relation = engine.view(frame)
     # Texts are compared as they are, whatever the collation of a column. A column of only nulls is
     # text.
-    odd = [name for name, type_ in frame.dtypes if type_.startswith(("void", "string collate"))]
-    if odd:
-        relation = f"({_recast(engine, relation, names, dict.fromkeys(odd, 'STRING COLLATE UTF8_BINARY'))})"  # noqa: E501
+    unsupported = [
+        name for name, type_ in frame.dtypes if type_.startswith(("void", "string collate"))
+    ]
+    if unsupported:
+        relation = f"({_recast(engine, relation, names, dict.fromkeys(unsupported, 'STRING COLLATE UTF8_BINARY'))})"  # noqa: E501
     table = table_of(engine, relation, source=display_name)
     check_range(engine, relation, table.columns, source=display_name)
     return table
@@ -252,12 +254,12 @@ def _read_parquet(source: SparkSource, text: ReadOptions, *, engine: SparkEngine
     groups: dict[tuple[Any, ...], list[Path]] = {}
     for path, name in display_names.items():
         schema = _parquet_schema(path, name)
-        stored = tuple((field.name, str(field.type)) for field in schema)
-        groups.setdefault((stored, tuple(folders[path])), []).append(path)
+        stored_schema = tuple((field.name, str(field.type)) for field in schema)
+        groups.setdefault((stored_schema, tuple(folders[path])), []).append(path)
     parts = []
-    for (stored, keys), paths in groups.items():
+    for (stored_schema, keys), paths in groups.items():
         hive = {key: types[key] for key in keys}
-        names = [name for name, _ in stored]
+        names = [name for name, _ in stored_schema]
         if set(keys) & set(names):
             hive |= _check_folder_columns({path: folders[path] for path in paths}, display_names)
             names = [name for name in names if name not in hive]
@@ -281,8 +283,8 @@ def _check_folder_columns(
 ) -> dict[str, str]:
     """Compare folder columns with equal columns of the files, and return their types."""
     driver = DuckDBEngine()
-    stored = parquet_schemas(driver, {path: display_names[path] for path in folders})
-    columns = next(iter(stored.values()))
+    stored_types = parquet_schemas(driver, {path: display_names[path] for path in folders})
+    columns = next(iter(stored_types.values()))
     check_folders(driver, folders, columns, display_names=display_names)
     return {key: columns[key] for key in next(iter(folders.values())) if key in columns}
 
@@ -332,18 +334,18 @@ def _read_remote_files(source: SparkSource, text: ReadOptions, *, engine: SparkE
     def load(*paths: str) -> DataFrame:
         return engine.session.read.format(source.kind).load(list(paths))
 
-    every = load(*source.paths)
-    paths = every.inputFiles()
+    frame = load(*source.paths)
+    paths = frame.inputFiles()
     if len(paths) == 1:
         return replace(
-            _table(engine, every, source.display_name), reading=ReadSettings(source.kind)
+            _table(engine, frame, source.display_name), reading=ReadSettings(source.kind)
         )
     groups: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for path in paths:
         groups.setdefault(tuple(load(path).dtypes), []).append(path)
     if len(groups) == 1:
         return replace(
-            _table(engine, every, source.display_name), reading=ReadSettings(source.kind)
+            _table(engine, frame, source.display_name), reading=ReadSettings(source.kind)
         )
     parts = []
     for group_paths in groups.values():
@@ -425,8 +427,8 @@ def _read_csv(source: SparkSource, text: ReadOptions, *, engine: SparkEngine) ->
             engine, united.relation, columns, decimal=text.decimal, delimiter=first.delimiter
         )
         texts = {name: with_dot(engine.quote(name)) for name in cells.commas}
-        changed = {name: type_ for name, type_ in cells.types.items() if type_ != "VARCHAR"}
-        rows = engine.frame(_recast(engine, united.relation, columns, changed, texts))
+        changed_types = {name: type_ for name, type_ in cells.types.items() if type_ != "VARCHAR"}
+        rows = engine.frame(_recast(engine, united.relation, columns, changed_types, texts))
         return replace(
             _table(engine, rows, source.display_name), reading=reading_of_text(first, cells, united)
         )
@@ -533,7 +535,7 @@ def _cast_texts(
 
     `texts` maps some columns to an expression that is cast instead of the cell.
     """
-    changed = {name: type_ for name, type_ in types.items() if type_ != "VARCHAR"}
-    if changed:
-        return engine.frame(_recast(engine, relation, frame.columns, changed, texts))
+    changed_types = {name: type_ for name, type_ in types.items() if type_ != "VARCHAR"}
+    if changed_types:
+        return engine.frame(_recast(engine, relation, frame.columns, changed_types, texts))
     return frame

@@ -40,21 +40,21 @@ def _read(path: str, sheet_name: str) -> dict[str, Any]:
             full = [name for name in visible if book.get_sheet_by_name(name).total_height]
             choices = full or visible
             if sheet_name in book.sheet_names:
-                chosen = sheet_name
+                chosen_sheet = sheet_name
             else:
-                chosen = None
+                chosen_sheet = None
             if not sheet_name and len(choices) == 1:
-                chosen = choices[0]
-            if chosen is None:
+                chosen_sheet = choices[0]
+            if chosen_sheet is None:
                 cells = []
             else:
-                cells = book.get_sheet_by_name(chosen).to_python()
+                cells = book.get_sheet_by_name(chosen_sheet).to_python()
     except (python_calamine.CalamineError, OSError) as error:
         return {"error": str(error)}
     rows = ([None if cell == "" else cell for cell in row] for row in cells)
     return {
         "choices": choices,
-        "chosen": chosen,
+        "chosen": chosen_sheet,
         "rows": [row for row in rows if any(cell is not None for cell in row)],
     }
 

@@ -103,12 +103,12 @@ def _type(about: Any, name: str) -> pa.DataType:
 
 
 def _batches(
-    opened: Callable[..., tuple[dict[str, list[Any]], Any]], schema: pa.Schema
+    open_file: Callable[..., tuple[dict[str, list[Any]], Any]], schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows in batches; an empty text is null, as an empty cell of a CSV file is."""
     start = 0
     while True:
-        columns, _ = opened(row_offset=start, row_limit=_CHUNK_ROWS)
+        columns, _ = open_file(row_offset=start, row_limit=_CHUNK_ROWS)
         rows = len(next(iter(columns.values()), []))
         if not rows:
             return

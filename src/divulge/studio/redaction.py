@@ -87,19 +87,19 @@ def redact_python(program: str, known_names: Collection[str]) -> str:
         token = tokens[index]
         if token.type == tokenize.STRING:
             if ast.literal_eval(token.string) not in names:
-                hidden = f"'{HIDDEN}'"
+                placeholder = f"'{HIDDEN}'"
             else:
-                hidden = token.string
+                placeholder = token.string
         elif token.type == tokenize.NUMBER:
             if _names_a_setting(tokens[:index], names):
-                hidden = token.string
+                placeholder = token.string
             else:
-                hidden = HIDDEN
+                placeholder = HIDDEN
         else:
             continue
         row, begin = token.start
         line = lines[row - 1]
-        lines[row - 1] = line[:begin] + hidden + line[token.end[1] :]
+        lines[row - 1] = line[:begin] + placeholder + line[token.end[1] :]
     return "".join(lines)
 
 
