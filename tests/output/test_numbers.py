@@ -554,3 +554,25 @@ def test_the_numbers_of_a_comparison() -> None:
         for people in (ROWS, coarse)
     ]
     assert re.search(rf"\balpha {sure[0]:.4g} {sure[1]:.4g}\b", output)
+
+
+@pytest.mark.parametrize(
+    ("policy", "jointly"),
+    [({"k_anonymity": 2}, False), ({"k_anonymity": 2, "l_diversity": 2}, True)],
+)
+def test_a_column_that_one_requirement_generalizes_is_not_said_to_need_several(
+    policy: dict[str, int],
+    jointly: bool,  # noqa: FBT001
+) -> None:
+    """Four people with four zip codes: each of the two requirements alone needs the prefixes."""
+    people = pa.table({"zip": ["11", "12", "21", "22"], "disease": [*"abab"]})
+    release = dv.generalize(
+        people,
+        policy=policy,
+        quasi_identifiers="zip",
+        sensitive="disease",
+        hierarchies={"zip": {"prefix": [1]}},
+    )
+    assert release.plan.levels == {"zip": 1}
+    sentence = "zip: coarse by several promises together; giving up one of them changes nothing."
+    assert (sentence in in_one_line(str(release.explain()))) is jointly
