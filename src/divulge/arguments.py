@@ -15,21 +15,26 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
+
+from divulge.marks import HIDDEN, hide_quoted, is_visible, values_hidden
 
 _OPEN, _SEPARATOR, _CLOSE = "\ufdd0", "\ufdd1", "\ufdd2"
 """Characters around a mark; Unicode reserves them for the inside of programs."""
 _MARK = re.compile(f"{_OPEN}([^{_CLOSE}]*){_CLOSE}")
+_NO_MARKS = dict.fromkeys(map(ord, (_OPEN, _SEPARATOR, _CLOSE)))
+"""Removes marks from a text by `str.translate`."""
 _NO_VALUE = object()
 
-Form = Literal["assigned", "value", "example", "name"]
-"""Forms in which a message names an argument.
+Form = Literal["assigned", "value", "example", "name", "outside"]
+"""Forms of marks: those in which a message names an argument, and texts from outside.
 
 - assigned: to be given, `original=`.
 - value: given with a value, `records=0`.
 - example: to be given with such a value, `prior={...}`.
 - name: mentioned, `max_deferred`.
+- outside: no argument but a text from outside that is not quoted.
 """
 
 
@@ -49,6 +54,22 @@ class Argument:
             return ast.literal_eval(self.code)
         except (ValueError, SyntaxError):
             return self.code
+
+    def redacted(self) -> Argument:
+        """Return it without texts from outside; names of columns, numbers and flags stay."""
+        if self.form == "outside":
+            name = self.value if isinstance(self.value, str) else self.code
+            return self if is_visible(name) else replace(self, code=HIDDEN)
+        if self.form != "value":
+            return self
+        texts = self.value if isinstance(self.value, list | tuple) else [self.value]
+        is_harmless = all(
+            isinstance(text, int | float | None) or (isinstance(text, str) and is_visible(text))
+            for text in texts
+        )
+        if is_harmless:
+            return self
+        return replace(self, code=HIDDEN)
 
 
 Spelling = Callable[[Argument], str]
@@ -92,13 +113,39 @@ def arg_name(name: str) -> str:
     return _mark(name, "name")
 
 
+def outside(text: object) -> str:
+    """Return the mark of a text from outside that a message does not quote.
+
+    Redaction hides it, unless it is the name of a column.
+
+    >>> from divulge.marks import without_values
+    >>> message = f"there is no class {outside('zip=476**')}"
+    >>> spelled(message)
+    'there is no class zip=476**'
+    >>> with without_values():
+    ...     spelled(message)
+    'there is no class …'
+    """
+    plain_text = _MARK.sub(lambda match: python_spelling(_argument(match)), str(text))
+    return _mark("", "outside", plain_text.translate(_NO_MARKS))
+
+
+def quoted(value: object) -> str:
+    """Return the mark of a value from outside that a message quotes as Python writes it.
+
+    A text may also be quoted by `!r`; a number has no quotation marks by which redaction knows it.
+    """
+    return outside(repr(value))
+
+
 def _mark(name: str, form: Form, code: str = "") -> str:
     return f"{_OPEN}{_SEPARATOR.join((name, form, code))}{_CLOSE}"
 
 
 def arguments_in(text: str) -> list[Argument]:
     """Return the arguments that a text with marks names."""
-    return [_argument(match) for match in _MARK.finditer(marked(text))]
+    marks = (_argument(match) for match in _MARK.finditer(marked(text)))
+    return [argument for argument in marks if argument.form != "outside"]
 
 
 def _argument(match: re.Match[str]) -> Argument:
@@ -110,6 +157,8 @@ def python_spelling(argument: Argument) -> str:
     """Spell an argument as Python writes it."""
     if argument.form == "name":
         return argument.name
+    if argument.form == "outside":
+        return argument.code
     return f"{argument.name}={argument.code}"
 
 
@@ -132,7 +181,16 @@ def spelled(text: str, spelling: Spelling | None = None) -> str:
     'Give --original'
     """
     front_end = _FRONT_END.get() if spelling is None else FrontEnd(spelling)
-    spelled_text = _MARK.sub(lambda match: front_end.spelling(_argument(match)), marked(text))
+
+    def spell(match: re.Match[str]) -> str:
+        argument = _argument(match)
+        if values_hidden():
+            argument = argument.redacted()
+        return front_end.spelling(argument)
+
+    spelled_text = _MARK.sub(spell, marked(text))
+    if values_hidden():
+        spelled_text = hide_quoted(spelled_text)
     return front_end.rewording(spelled_text)
 
 

@@ -6,13 +6,17 @@ or range of a class, or a text from outside. Fields of results and of JSON docum
 types below. Redaction hides every text and every number whose type has no harmless mark, so that a
 field without a mark is hidden, too.
 
-A `Note` is a sentence that may repeat a data value; redaction hides the value in it.
+A `Note` is a sentence that may repeat a text from outside. Such a text is quoted, or marked with
+`divulge.arguments.outside` where it is not; redaction hides both. Names of columns stay.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Annotated, Any
 
 HIDDEN = "…"
@@ -50,3 +54,46 @@ Moment = Annotated[str, Mark.MOMENT]
 Note = Annotated[str, Mark.NOTE]
 ClassValues = Mapping[ColumnName, DataValue]
 """The values or labels that make a class, by column."""
+
+
+# --- sentences ------------------------------------------------------------------------------------
+_QUOTED = re.compile(r"""(?<!\w)(?:'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")""")
+_VISIBLE_NAMES: ContextVar[frozenset[str] | None] = ContextVar("visible_names", default=None)
+
+
+@contextmanager
+def without_values(visible_names: Collection[str] = ()) -> Iterator[None]:
+    """Show no data value while this context is open; quoted names of columns stay."""
+    before = _VISIBLE_NAMES.set(frozenset(visible_names))
+    try:
+        yield
+    finally:
+        _VISIBLE_NAMES.reset(before)
+
+
+def values_hidden() -> bool:
+    """Report whether no data value may be shown."""
+    return _VISIBLE_NAMES.get() is not None
+
+
+def is_visible(name: str) -> bool:
+    """Report whether a quoted text may be shown: the name of a column, or an option."""
+    visible_names = _VISIBLE_NAMES.get()
+    return visible_names is None or name in visible_names or name.startswith("-")
+
+
+def hide_quoted(text: str) -> str:
+    r"""Return a sentence without its quoted texts if values are hidden.
+
+    >>> with without_values({"job"}):
+    ...     print(hide_quoted("the hierarchy of 'job' misses 'Doctor' and 'O\\'Brien'"))
+    the hierarchy of 'job' misses '…' and '…'
+    """
+
+    def hide(match: re.Match[str]) -> str:
+        quotation_mark = match[0][0]
+        if is_visible(match[0][1:-1]):
+            return match[0]
+        return f"{quotation_mark}{HIDDEN}{quotation_mark}"
+
+    return _QUOTED.sub(hide, text)

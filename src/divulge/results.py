@@ -15,8 +15,6 @@ import importlib
 import math
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, is_dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -25,6 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from divulge import interrupts
 from divulge.arguments import spelled
 from divulge.errors import BadInput, InternalError
+from divulge.marks import values_hidden
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -118,28 +117,10 @@ class Several(Result, Generic[Item]):
         return self.items[index]
 
 
-# --- redaction: cli/redaction redacts texts; HTML reports and charts cannot be redacted
-_VALUES_HIDDEN: ContextVar[bool] = ContextVar("hidden", default=False)
-
-
-def values_hidden() -> bool:
-    """Report whether no value of a cell may be shown."""
-    return _VALUES_HIDDEN.get()
-
-
-@contextmanager
-def without_values() -> Iterator[None]:
-    """Show no value of a cell while this context is open."""
-    before = _VALUES_HIDDEN.set(True)
-    try:
-        yield
-    finally:
-        _VALUES_HIDDEN.reset(before)
-
-
+# --- redaction: documents are redacted; HTML reports and charts cannot be
 def refuse_to_show(what: str) -> None:
     """Raise an error if values are hidden: charts and HTML reports name classes by their values."""
-    if _VALUES_HIDDEN.get():
+    if values_hidden():
         raise BadInput(
             f"a {what} shows values, and none may be shown",
             hint="Leave it out, or let values be shown",

@@ -80,6 +80,42 @@ CALLS: dict[str, Sequence[str]] = {
         "--protect",
         "sex = 'zqm' and age > 98730: k_anonymity >= 20",
     ),
+    "protection of values": (
+        "check",
+        "@t.csv",
+        "--qi",
+        "age,sex",
+        "--sensitive",
+        "main_diagnosis",
+        "--protect",
+        "main_diagnosis in ('zqcancer', 'zqinfluenza'): alpha <= 0.01",
+    ),
+    "protection that nothing can keep": (
+        "generalize",
+        "@t.csv",
+        "--qi",
+        "age,sex",
+        "--leave-out",
+        "*",
+        "--k-anonymity",
+        "2",
+        "--protect",
+        "age > 98730: k_anonymity >= 5000",
+    ),
+    "argument too many": ("profile", "@t.csv", "zqextra", "98799"),
+    "number that is no option": ("measure", "@t.csv", "--qi", "age", "--worst", "zqten"),
+    "column that is not there": ("measure", "@t.csv", "--qi", "zqcolumn"),
+    "file that is not there": ("measure", "@t.csv", "--qi", "age", "--prior", "age=zqfile.csv"),
+    "rule that is none": (
+        "hierarchy",
+        "build",
+        "@t.csv",
+        "--column",
+        "age",
+        "--cuts",
+        "98730,98720",
+    ),
+    "condition that fails": ("query", "@release", "age > 98730 and zqtown = 'zqoslo'"),
     "hierarchy that lacks values": (
         "generalize",
         "@t.csv",
@@ -108,6 +144,14 @@ def test_no_data_value_is_printed(name: str, folder: Path) -> None:
         assert isinstance(json.loads(shown.out), dict)
     elif shown.code == 0:
         assert shown.out.strip()
+
+
+@pytest.mark.parametrize("name", ["measure", "generalize", "attack", "query", "anatomize"])
+def test_no_data_value_is_logged(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DIVULGE_LOG", "debug")
+    shown = called(folder, *map(marked, GOOD[name]), redaction.OPTION)
+    assert not MARKED.search(shown.err.replace(str(folder), "")), shown.err
+    assert "DEBUG" in shown.err
 
 
 def test_the_marks_are_there_without_the_option(folder: Path) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from divulge.adversary.guesses import Guess
-from divulge.arguments import arg
+from divulge.arguments import arg, outside
 from divulge.arrays import Ints
 from divulge.counting import Cells, Domain
 from divulge.errors import BadInput
@@ -64,10 +64,14 @@ class GroundChoice:
             repr(value) for position, value in enumerate(order) if value in order[:position]
         ]
         if repeated:
-            raise BadInput(f"the order of {cells.domain.name!r} names {', '.join(repeated)} twice")
+            raise BadInput(
+                f"the order of {cells.domain.name!r} names {outside(', '.join(repeated))} twice"
+            )
         missing = [repr(label) for label in labels if label not in order]
         if missing:
-            raise BadInput(f"the order of {cells.domain.name!r} misses {', '.join(missing)}")
+            raise BadInput(
+                f"the order of {cells.domain.name!r} misses {outside(', '.join(missing))}"
+            )
         rank = np.array([order.index(label) for label in labels])
         codes = np.argsort(np.argsort(rank))
         values = cells.domain.values.take(pa.array(np.argsort(rank)))

@@ -22,7 +22,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from divulge import text as divulge_values
-from divulge.arguments import arg_name
+from divulge.arguments import arg_name, outside, quoted
 from divulge.arrays import Floats, Ints
 from divulge.counting import Cells, Contingency, Domain, align
 from divulge.errors import BadInput, nearest
@@ -262,7 +262,8 @@ class ExplicitPrior:
         if missing:
             raise BadInput(
                 f"the prior of {self.attribute!r} given {', '.join(self.conditions)} misses "
-                f"{len(missing)} combinations, or gives them no weight: {'; '.join(missing[:10])}"
+                f"{len(missing)} combinations, or gives them no weight: "
+                f"{outside('; '.join(missing[:10]))}"
             )
 
     def _condition_text(self, key: Key) -> str:
@@ -293,7 +294,8 @@ class ExplicitPrior:
             problems.append(f"the joint probabilities sum to {total:.6g}, not 1")
         if problems:
             raise BadInput(
-                f"the prior of {self.attribute!r} does not fit the table: {'; '.join(problems)}"
+                f"the prior of {self.attribute!r} does not fit the table: "
+                f"{outside('; '.join(problems))}"
             )
 
 
@@ -388,7 +390,9 @@ def _prior_from_rows(
                 )
             else:
                 condition = ""
-            raise BadInput(f"{origin} gives {attribute} = {value!r} twice{condition}")
+            raise BadInput(
+                f"{origin} gives {attribute} = {quoted(value)} twice{outside(condition)}"
+            )
         share = as_share(row[measure])
         if share is None or not 0.0 <= share <= 1.0:
             if share is None:
@@ -396,7 +400,8 @@ def _prior_from_rows(
             else:
                 expectation = "between 0 and 1"
             raise BadInput(
-                f"{origin}: {row[measure]!r} for {attribute} = {value!r} is not {expectation}"
+                f"{origin}: {quoted(row[measure])} for {attribute} = {quoted(value)} is not "
+                f"{expectation}"
             )
         entry[value] = share
     return ExplicitPrior(attribute, conditions, measure, entries)
@@ -448,7 +453,7 @@ class Knowledge:
             if value not in labels:
                 candidates = [label for label in labels if label is not None]
                 raise BadInput(
-                    f"{self.attribute!r} has no value {value!r}",
+                    f"{self.attribute!r} has no value {quoted(value)}",
                     hint=nearest(str(value), candidates),
                 )
         possible_mask = np.array(
@@ -499,7 +504,8 @@ def values_by_attribute(raw: Any, option: str) -> ValuesOf:
         return {name: _as_texts(values) for name, values in raw.items()}
     if not isinstance(raw, Iterable):
         raise BadInput(
-            f"{arg_name(option)} is {raw!r}", hint="give {attribute: values}, or texts COLUMN=VALUE"
+            f"{arg_name(option)} is {quoted(raw)}",
+            hint="give {attribute: values}, or texts COLUMN=VALUE",
         )
     checked_values: dict[str, tuple[str | None, ...]] = {}
     if isinstance(raw, str):

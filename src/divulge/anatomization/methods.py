@@ -55,7 +55,7 @@ from divulge.anatomization.record_grouping import (
     group_within_classes,
     mondrian,
 )
-from divulge.arguments import Sentence, arg
+from divulge.arguments import Sentence, arg, quoted
 from divulge.arrays import Bools, Ints
 from divulge.errors import BadInput, InternalError, nearest
 
@@ -324,7 +324,7 @@ def form_groups(
         if len(bucket) > len(groups_without_value):
             because = (
                 f"Algorithm 1 has {len(bucket)} records with {attribute.name} = "
-                f"{attribute.labels[attribute.ids[bucket[0]]]!r} left, and "
+                f"{quoted(attribute.labels[attribute.ids[bucket[0]]])} left, and "
                 f"{len(groups_without_value)} groups without that value (line 17)"
             )
             raise InfeasibleModel(problem, because, proved=False, hint=_GUARANTEED_HINT)

@@ -31,6 +31,7 @@ from divulge.anatomization.model import (
     rank_by_frequency,
     tally_in_pieces,
 )
+from divulge.arguments import quoted
 from divulge.arrays import Codes, Ints
 from divulge.counting import Domain, Nulls, domain_codes, encode
 from divulge.engines import OwnEngine, StoredRows
@@ -464,7 +465,7 @@ def _excess_reasons(
     if most_common.records <= bound * whole_table.rows:
         return []
     tuple_text = ", ".join(
-        f"{column} = {value!r}"
+        f"{column} = {quoted(value)}"
         for column, value in zip(most_common.names, most_common.values, strict=True)
     )
     rows = whole_table.rows

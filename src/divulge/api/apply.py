@@ -23,7 +23,7 @@ from divulge import ledger as ledgers
 from divulge.adversary import Adversary
 from divulge.api.prior_releases import add_prior_releases
 from divulge.api.request import resolve_request
-from divulge.arguments import arg, arg_name
+from divulge.arguments import arg, arg_name, outside
 from divulge.counting import Contingency, Request, count_in_memory
 from divulge.engines import OwnEngine
 from divulge.errors import BadInput, nearest
@@ -623,7 +623,7 @@ def _recode(
         f"{name!r}: {_list_values(unknown)}" for name, unknown in unseen_values.items()
     )
     raise BadInput(
-        f"the release does not know values of the new rows: {unknown_values}", hint=_HINT
+        f"the release does not know values of the new rows: {outside(unknown_values)}", hint=_HINT
     )
 
 

@@ -29,7 +29,7 @@ from divulge.api.measure import (
 from divulge.api.opened import OpenedGeneralized, is_anatomized, open_linked
 from divulge.api.prior_releases import group_roles, join_new_groups, reject_uncertain
 from divulge.api.request import resolve_request
-from divulge.arguments import arg
+from divulge.arguments import arg, marked
 from divulge.arrays import Bools
 from divulge.counting import Contingency, Request, count_in_memory
 from divulge.engines import choose_engine
@@ -417,7 +417,9 @@ def _unproved_error(
     if verdict is None:
         outcome_texts = []
     else:
-        outcome_texts = [f"{outcome.text} ({outcome.value:.6g})" for outcome in verdict.outcomes]
+        outcome_texts = [
+            f"{marked(outcome.text)} ({outcome.value:.6g})" for outcome in verdict.outcomes
+        ]
     if outcome_texts:
         outcome_note = f"; what was judged holds: {', '.join(outcome_texts)}"
     else:
@@ -638,8 +640,8 @@ def _reject_unlinkable(policy: Policy, assumptions: Assumptions) -> None:
             else:
                 why = "it depends on a population"
             raise BadInput(
-                f"{promise.text} cannot be judged by all rows of a person: {why}, and a person "
-                "is known by several rows",
+                f"{marked(promise.text)} cannot be judged by all rows of a person: {why}, and "
+                "a person is known by several rows",
                 hint="Say person_published = false in the policy if the person column is not "
                 "published",
             )

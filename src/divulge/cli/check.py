@@ -6,7 +6,6 @@ Exit code 0 or 1.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ import divulge as dv
 from divulge import results
 from divulge.api.opened import is_anatomized
 from divulge.arguments import spelled
-from divulge.cli import options, program
+from divulge.cli import options, program, redaction
 from divulge.cli.inputs import (
     LedgerOptions,
     PolicyInEffect,
@@ -218,7 +217,7 @@ def _tell_all(
     for item in table_checks:
         if item.error is not None:
             item.error.word(spelled)
-            sys.stderr.write(f"divulge: {item.source}: {item.error}\n")
+            redaction.print_sentence(f"{item.source}: {item.error}")
     if json_:
         holds = not ci_reports.exit_code(table_checks)
         sentences = [

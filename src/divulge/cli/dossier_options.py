@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import divulge as dv
+from divulge.arguments import outside
+from divulge.cli import redaction
 from divulge.cli.options import Text, Texts
 from divulge.cli.progress import progress_bar
 from divulge.errors import BadInput
@@ -59,9 +60,9 @@ def warn_about_labels(measure: dv.dossier.Measure, records: Iterable[dv.dossier.
         *(label for labels in together for label in labels),
     }
     if unknown := sorted(option_labels - record_labels):
-        sys.stderr.write(
-            f"divulge: warning: no record has the label {', '.join(unknown)} of --grade, "
-            "--statistics or --joint\n"
+        redaction.print_sentence(
+            f"warning: no record has the label {outside(', '.join(unknown))} of --grade, "
+            "--statistics or --joint"
         )
 
 
@@ -96,9 +97,9 @@ class MatchOptions:
     def warn_about_labels(self, records: Iterable[dv.dossier.Record]) -> None:
         """Print a warning for labels of the rule that no record has."""
         if self.resolve and (unknown := self.match_rule().unknown_labels(records)):
-            sys.stderr.write(
-                f"divulge: warning: no record has the label {', '.join(unknown)} of --resolve "
-                f"{self.resolve}\n"
+            redaction.print_sentence(
+                f"warning: no record has the label {outside(', '.join(unknown))} of --resolve "
+                f"{outside(self.resolve)}"
             )
 
     @property

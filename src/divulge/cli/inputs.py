@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +14,7 @@ import typer
 
 import divulge as dv
 from divulge.arguments import spelled
-from divulge.cli import options, program
+from divulge.cli import options, program, redaction
 from divulge.cli.progress import statement_bar
 from divulge.errors import BadInput
 from divulge.options import ENGINE_NAMES, READING_NAMES, Option, command_words, option_of
@@ -74,7 +73,7 @@ class TableOptions(options.Arguments):
         }
         for note in opened.reading.notes:
             text = spelled(note, lambda argument: program.spell_flag(argument, flags))
-            sys.stderr.write(f"divulge: {text}\n")
+            redaction.print_sentence(text)
         return opened
 
     @property
@@ -344,7 +343,8 @@ def open_ledger(folder: Path, **settings: Any) -> dv.Ledger:
 
 def tell_of_waiting(folder: Path) -> None:
     """Report that the command waits for another process."""
-    typer.echo(f"another process publishes by the ledger {folder}: waiting for it ...", err=True)
+    text = f"another process publishes by the ledger {folder}: waiting for it ..."
+    typer.echo(redaction.vouch(text), err=True)
 
 
 def turn_of(ledger: dv.Ledger | None) -> contextlib.AbstractContextManager[object]:

@@ -15,16 +15,18 @@ import gc
 import importlib
 import io
 import os
+import re
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from divulge import results, signals
-from divulge.arguments import spelled, worded_by
+from divulge import signals
+from divulge.arguments import outside, spelled, worded_by
 from divulge.cli import progress, redaction
 from divulge.errors import BadInput, DivulgeError, InternalError, nearest
+from divulge.marks import values_hidden
 from divulge.version import __version__
 
 COMMANDS = {
@@ -104,7 +106,7 @@ def run(arguments: Sequence[str]) -> int:
         try:
             return _run(command_line)
         except Exception as error:
-            if not results.values_hidden():
+            if not values_hidden():
                 raise
             redaction.tell_where(error)
             return _fail(_bug(), command_line)
@@ -263,7 +265,8 @@ def _run_command(arguments: list[str]) -> int:
                 hint = f"{path} --help lists them"
             raise BadInput(f"{path} has no option {error.option_name}", hint=hint) from None
         raise BadInput(
-            message.rstrip("."), hint="" if message.endswith("?") else f"{path} --help tells more"
+            _with_marked_words(message.rstrip(".")),
+            hint="" if message.endswith("?") else f"{path} --help tells more",
         ) from None
     # newer versions of Typer return the exit code of Ctrl-C without an error
     if result == Interrupted.exit_code:
@@ -273,6 +276,11 @@ def _run_command(arguments: list[str]) -> int:
     return 0
 
 
+def _with_marked_words(message: str) -> str:
+    """Mark the words of a line that a message about the command line repeats in parentheses."""
+    return re.sub(r"\(([^()]*)\)", lambda match: f"({outside(match[1])})", message)
+
+
 def _fail(error: DivulgeError, arguments: Sequence[str]) -> int:
     """Print an error as one line, and as one JSON object with --json; return its exit code."""
     if arguments and arguments[0] in COMMANDS:
@@ -280,7 +288,7 @@ def _fail(error: DivulgeError, arguments: Sequence[str]) -> int:
 
         spelling = Program(COMMANDS, OPTIONS).front_end(arguments).spelling
         error.word(lambda text: spelled(text, spelling))
-    sys.stderr.write(f"divulge: {error}\n")
+    sys.stderr.write(redaction.vouch(f"divulge: {error}\n"))
     if redaction.json_wanted(arguments):
         from divulge.cli.options import emit_json
 

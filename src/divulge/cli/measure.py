@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import divulge as dv
-from divulge.cli import options, program
+from divulge.arguments import outside
+from divulge.cli import options, program, redaction
 from divulge.cli.inputs import TableOptions, table_or_release
 from divulge.cli.options import Makers, Pictures
 from divulge.errors import BadInput
@@ -51,7 +52,7 @@ def _bounds(text: str) -> tuple[float, float]:
         low, high = (float(part) for part in text.split(","))
     except ValueError:
         raise BadInput(
-            f"--itpr-bands {text} are not two numbers", hint="such as 0.33,0.67"
+            f"--itpr-bands {outside(text)} are not two numbers", hint="such as 0.33,0.67"
         ) from None
     return low, high
 
@@ -127,7 +128,7 @@ def measure(
     if is_csv_output:
         if measurement.survey is not None:
             # without this note, the rows could be mistaken for all classes
-            sys.stderr.write(f"divulge: {measurement.notes[-1]}\n")
+            redaction.print_sentence(measurement.notes[-1])
         _write_csv(measurement.class_table())
     else:
         if json_:
@@ -182,7 +183,7 @@ def _class_values(texts: list[str], names: list[str]) -> dict[str, str]:
         name, sign, value = options.parted(text, names)
         if not sign:
             raise BadInput(
-                f"--class {text} does not say COLUMN=VALUE",
+                f"--class {outside(text)} does not say COLUMN=VALUE",
                 hint=f"for example --class {names[0]}=...",
             )
         if name in class_values:

@@ -21,6 +21,7 @@ from typer.core import TyperCommand, TyperGroup
 
 import divulge as dv
 from divulge import results
+from divulge.arguments import outside
 from divulge.cli import program, progress, redaction
 from divulge.errors import BadInput, nearest
 from divulge.options import (
@@ -328,7 +329,7 @@ def _originals(texts: list[str]) -> dict[str, str]:
     flag = flag_of("released_of")
     if wrong := [table for release, table in originals if not (release and table)]:
         raise BadInput(
-            f"{flag} {wrong[0]} says no release and its table",
+            f"{flag} {outside(wrong[0])} says no release and its table",
             hint=f"For example {flag} release-2024=patients-2024.csv",
         )
     return dict(originals)

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from divulge.cli import redaction
 from divulge.errors import BadInput
 
 OPTION = "--verbose"
@@ -163,7 +164,7 @@ def _logging(level: int | None, last: _LastStep) -> Iterator[None]:
     if level is not None:
         lines = logging.StreamHandler(sys.stderr)
         lines.setLevel(level)
-        lines.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
+        lines.setFormatter(redaction.LogFormatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
         handlers.append(lines)
     before = LOG.level
     for handler in handlers:

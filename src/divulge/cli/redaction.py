@@ -3,50 +3,32 @@
 
 Labels and ranges of a class are data values, too.
 
-There is one mechanism, where output leaves the program, and it hides everything that is not known
-to be harmless. A command runs as with `--json`; its document is printed without data values, as
-JSON or line by line. All other text on standard output or standard error passes a filter that keeps
-the words of divulge and the names of columns. Charts and HTML reports, which show classes by their
-values, raise an error.
+A command runs as with `--json`; its document is printed without data values (`output.redaction`),
+as JSON or line by line. Errors and notes are spelled without the texts from outside that they
+repeat (`arguments.spelled`). Nothing else reaches standard output or standard error. Charts and
+HTML reports, which show classes by their values, raise an error.
 """
 
 from __future__ import annotations
 
-import ast
 import contextlib
-import functools
+import copy
 import io
 import json
+import logging
 import os
-import re
 import sys
 import traceback
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any, TextIO
 
-from divulge import results
-from divulge.errors import DivulgeError
+from divulge import marks
+from divulge.arguments import Sentence, spelled
 from divulge.marks import HIDDEN
 
 OPTION = "--value-free"
 VARIABLE = "DIVULGE_VALUE_FREE"
-_COUNTED = frozenset(
-    "rows row people person records record columns column values value classes class groups "
-    "group tables table releases release times "
-    "bits bytes digits characters seconds lines files steps levels attributes pieces targets of".split()  # noqa: E501
-)
-"""Words after a number that mark it as a count."""
-_USAGE = tuple(
-    "missing argument option command invalid value for requires an got unexpected extra".split()
-)
-"""Words of click's messages about a command line."""
-_PART = re.compile(
-    r"""(?P<quoted>'[^']*'|"[^"]*")|(?P<pair>(?<![\w<>!])[^\W\d][\w.-]*\s?=\s?[^\s,;:()<>=](?:(?!\.\s)[^,;:()])*)"""
-    r"""|(?P<range>[\[(]\s*[-\d.,* ]+[\])])|(?P<option>--[a-z][a-z-]*)|(?P<path>(?:\.{0,2}/|[A-Za-z]:\\)\S+)"""  # noqa: E501
-    r"""|(?P<number>(?<![\w.])\d[\d,]*(?:\.\d+)?%?(?![\w*]))|(?P<word>[^\W\d_][\w'*-]*)|(?P<rest>\w[\w*]*)"""
-)
 
 
 # --- whether redaction was requested --------------------------------------------------------------
@@ -66,16 +48,11 @@ def sieved(
     out = sys.stdout
     err = sys.stderr
     with (
-        results.without_values(),
+        marks.without_values(known_names),
         contextlib.redirect_stdout(
-            Sieve(
-                out,
-                known_names,
-                command=_command_of(command_line),
-                as_json="--json" in command_line,
-            )
+            Sieve(out, command=_command_of(command_line), as_json="--json" in command_line)
         ),
-        contextlib.redirect_stderr(Sieve(err, known_names)),
+        contextlib.redirect_stderr(Sieve(err)),
     ):
         yield (
             _with_json(command_line)
@@ -93,25 +70,17 @@ def _with_json(command_line: Sequence[str]) -> list[str]:
 
 
 class Sieve(io.TextIOBase):
-    """A text stream that hides data values.
+    """A text stream that passes documents, and texts that hold no data value.
 
     It is not a terminal, so that no progress bar is drawn on it.
     """
 
-    def __init__(
-        self,
-        stream: TextIO,
-        known_names: Collection[str],
-        *,
-        command: str = "",
-        as_json: bool = False,
-    ) -> None:
+    def __init__(self, stream: TextIO, *, command: str = "", as_json: bool = False) -> None:
         self.stream = stream
-        self.known = known_names
         self.command = command
         self.as_json = as_json
         self.vouched: set[str] = set()
-        """Texts of the program itself, such as help texts, that are written unchanged."""
+        """Texts without data values, such as help texts, that are written unchanged."""
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
@@ -123,7 +92,7 @@ class Sieve(io.TextIOBase):
         return True
 
     def write(self, text: str) -> int:
-        """Write a text without its data values.
+        """Write a text that was vouched for, and the line ends of any other.
 
         Raises:
             TypeError: It is not a text. By this error, click recognizes a text stream.
@@ -133,9 +102,7 @@ class Sieve(io.TextIOBase):
         if text.rstrip("\n") in self.vouched:
             self.stream.write(text)
             return len(text)
-        self.stream.write(
-            "".join(hide(line, self.known) for line in text.splitlines(keepends=True))
-        )
+        self.stream.write("".join(_hidden_line(line) for line in text.splitlines(keepends=True)))
         return len(text)
 
     def flush(self) -> None:
@@ -144,16 +111,21 @@ class Sieve(io.TextIOBase):
 
     def document(self, document: Mapping[str, Any]) -> None:
         """Write the document of a command without data values, as JSON or line by line."""
-        left = without_values(document, self.command, self.known)
+        left = without_values(document, self.command)
         self.stream.write(
             json.dumps(left, allow_nan=False) + "\n" if self.as_json else "".join(_lines(left))
         )
 
 
 # --- documents ------------------------------------------------------------------------------------
-def without_values(
-    document: Mapping[str, Any], command: str, known_names: Collection[str]
-) -> dict[str, Any]:
+def _hidden_line(line: str) -> str:
+    """Return an ellipsis in place of the text of a line."""
+    if line.isspace():
+        return line
+    return HIDDEN + "\n" * line.endswith("\n")
+
+
+def without_values(document: Mapping[str, Any], command: str) -> dict[str, Any]:
     """Return the document of a command without data values, by the marks of its fields."""
     from divulge.output import json_documents, redaction
 
@@ -161,9 +133,7 @@ def without_values(
         document_type = json_documents.DOCUMENTS[json_documents.ERROR]
     else:
         document_type = json_documents.DOCUMENTS.get(command)
-    visible: dict[str, Any] = redaction.redacted(
-        dict(document), document_type, lambda note: hide(note, known_names)
-    )
+    visible: dict[str, Any] = redaction.redacted(dict(document), document_type, spelled)
     return visible
 
 
@@ -273,102 +243,30 @@ def _format_value(value: Any) -> str:
 
 
 # --- texts ----------------------------------------------------------------------------------------
-def hide(text: str, known_names: Collection[str]) -> str:
-    """Return a line without possible data values.
-
-    Hidden are quoted texts, text after "=", ranges, numbers that are no counts, and foreign words.
-
-    >>> hide("no column 'agee' in 40 rows; zip=476** has 3 people, Bob is 39", {"zip"})
-    "no column '…' in 40 rows; zip=… has 3 people, … is …"
-    """
-    last = ""
-
-    def sifted(match: re.Match[str]) -> str:
-        nonlocal last
-        before, last = last, match[0]
-        return _sifted(match, known_names, before, text[match.end() :])
-
-    return _PART.sub(sifted, text)
+def print_sentence(sentence: str) -> None:
+    """Print a sentence to standard error, without data values if they are hidden."""
+    sys.stderr.write(vouch(f"divulge: {spelled(sentence)}\n"))
 
 
-def _sifted(match: re.Match[str], known_names: Collection[str], before: str, after: str) -> str:
-    part = match[0]
-    kind = match.lastgroup
-    if kind == "quoted":
-        if part[1:-1] in known_names or part[1:-1].startswith("--"):
-            return part
-        return f"{part[0]}{HIDDEN}{part[-1]}"
-    if kind == "pair":
-        name, sign, _ = re.split(r"(\s?=\s?)", part, maxsplit=1)
-        rest = re.search(r"\s+(?:has|have|is|are|in|of|and|or|to)\b.*$", part)
-        if name in known_names or name in _ours():
-            visible_name = name
-        else:
-            visible_name = HIDDEN
-        return f"{visible_name}{sign}{HIDDEN}{hide(rest[0], known_names) if rest else ''}"
-    if kind == "number":
-        following = re.match(r"\s+([A-Za-z]+)", after)
-        is_count = part.endswith("%") or (following is not None and following[1] in _COUNTED)
-        if is_count or before in _metrics():
-            return part
-        return HIDDEN
-    if kind == "option":
-        return part
-    if kind == "path":
-        bare = part.rstrip(".,:;)'")
-        if _is_path(bare):
-            return part
-        return HIDDEN
-    if kind == "word":
-        if part in known_names or part.casefold() in _ours() or part in _metrics():
-            return part
-        return HIDDEN
+class LogFormatter(logging.Formatter):
+    """Lines of the log; texts that a statement holds are hidden if data values are."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Format a record, and let the line pass."""
+        if marks.values_hidden() and isinstance(record.args, tuple):
+            record = copy.copy(record)
+            record.args = tuple(map(_log_argument, record.args or ()))
+        return vouch(super().format(record))
+
+
+def _log_argument(argument: object) -> object:
+    """Return a number, a file, the scheme of an address, or a sentence without its values."""
+    if isinstance(argument, Sentence):
+        return spelled(argument)
+    text = str(argument)
+    if isinstance(argument, int | float) or text.endswith("://") or _is_path(text):
+        return argument
     return HIDDEN
-
-
-@functools.cache
-def _ours() -> frozenset[str]:
-    """Return the words of our messages: f-strings and texts of errors in our source."""
-    vocabulary: set[str] = set()
-    for path in _sources():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            texts: list[ast.expr] = []
-            if isinstance(node, ast.JoinedStr):
-                texts = node.values
-            elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in _errors():
-                texts = [*node.args, *(keyword.value for keyword in node.keywords)]
-            for part in texts:
-                if isinstance(part, ast.Constant) and isinstance(part.value, str):
-                    vocabulary.update(
-                        word.casefold() for word in re.findall(r"[^\W\d_][\w'-]*", part.value)
-                    )
-    # A single letter is a value more often than a word.
-    return frozenset(word for word in vocabulary if len(word) > 1) | {
-        "a",
-        "divulge",
-        *_USAGE,
-        *(path.stem for path in _sources() if path.parent.name == "cli"),
-    }
-
-
-@functools.cache
-def _errors() -> frozenset[str]:
-    classes = [DivulgeError]
-    for error_class in classes:
-        classes += error_class.__subclasses__()
-    return frozenset(error_class.__name__ for error_class in classes)
-
-
-def _sources() -> Iterator[Path]:
-    package = Path(str(resources.files("divulge")))
-    yield from sorted(package.rglob("*.py"))
-
-
-@functools.cache
-def _metrics() -> frozenset[str]:
-    from divulge import metrics
-
-    return frozenset(metric.name for metric in metrics.METRICS)
 
 
 # --- texts that are not data values ---------------------------------------------------------------
@@ -427,9 +325,10 @@ def _attributes(path: Path) -> set[str]:
 
 
 def vouch(text: str) -> str:
-    """Let the redacting standard output write this text unchanged, and return it."""
-    if isinstance(sys.stdout, Sieve):
-        sys.stdout.vouched.add(text.rstrip("\n"))
+    """Let the redacting streams write this text unchanged, and return it."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, Sieve):
+            stream.vouched.add(text.rstrip("\n"))
     return text
 
 

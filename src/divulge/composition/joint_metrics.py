@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from divulge import dossier, metrics
 from divulge.adversary import Adversary, Assumptions
-from divulge.arguments import arg
+from divulge.arguments import arg, quoted
 from divulge.composition.intersection_bounds import IntersectionBounds
 from divulge.composition.joint_classes import NOT_PUBLISHED, JointClasses, LookupResult
 from divulge.counting import Request
@@ -98,7 +98,7 @@ def person_dossier(
         else:
             row_text = f"{len(rows)} rows"
         raise BadInput(
-            f"{row_text} in the truth with {joint_classes.person} = {person_id!r}",
+            f"{row_text} in the truth with {joint_classes.person} = {quoted(person_id)}",
             hint="Name one person who has one row",
         )
     (row,) = rows

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from divulge import arrays
-from divulge.arguments import arg
+from divulge.arguments import arg, outside
 from divulge.arrays import Floats, Ints
 from divulge.counting.contingency import Cells, Contingency, Domain, build_cells
 from divulge.counting.encoding import (
@@ -636,7 +636,8 @@ def _population_too_small(sample: Contingency, sizes: Ints, short: Ints) -> BadI
     first = int(short[0])
     return BadInput(
         f"the population has fewer people than the table in {len(short)} classes, for example "
-        f"{sample.class_key(first)}: {int(sizes[first])} against {int(sample.sizes[first])}",
+        f"{outside(sample.class_key(first))}: {int(sizes[first])} "
+        f"against {int(sample.sizes[first])}",
         hint=f"a population table holds everybody the table was drawn from; {_RECODE_HINT}",
     )
 

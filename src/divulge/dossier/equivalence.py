@@ -26,6 +26,7 @@ from operator import ge, gt, le, lt
 from pathlib import Path
 from typing import TypeAlias
 
+from divulge.arguments import outside
 from divulge.dossier.files import csv_rows, parse_json, read_text
 from divulge.dossier.record import Attribute, Record, brief, show
 from divulge.errors import BadInput
@@ -65,7 +66,7 @@ def grade(guess: Attribute, truth: Attribute, graded: Mapping[str, Grade]) -> fl
         score = _linear_grade(guess.value, truth.value, rule)
     if not 0 <= score <= 1:
         raise BadInput(
-            f"the grade of {show(guess)} against {show(truth)} is {score!r}",
+            f"the grade of {outside(show(guess))} against {outside(show(truth))} is {score!r}",
             hint="a grade lies between 0 and 1",
         )
     return float(score)

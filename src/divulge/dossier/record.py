@@ -17,6 +17,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
+from divulge.arguments import outside
 from divulge.errors import BadInput
 from divulge.validation import checked, checked_fields
 
@@ -82,7 +83,8 @@ class Record:
         for attribute, confidence in _attribute_confidences(entries):
             if attribute in attributes:
                 raise BadInput(
-                    f"the attribute {show(attribute)} occurs twice in one record{_quoted_name(id)}",
+                    f"the attribute "
+                    f"{outside(show(attribute))} occurs twice in one record{_quoted_name(id)}",
                     hint="keep one of them, with one confidence",
                 )
             attributes[attribute] = confidence
@@ -178,7 +180,7 @@ def check_reference(reference: Record) -> Record:
     for attribute, confidence in reference.attributes.items():
         if confidence != 1.0:
             raise BadInput(
-                f"the reference says {show(attribute)} with confidence {confidence}",
+                f"the reference says {outside(show(attribute))} with confidence {confidence}",
                 hint="a reference is the truth: leave its confidences out, or set them to 1",
             )
     return reference
@@ -203,7 +205,7 @@ def check_confidence(confidence: object, attribute: tuple[str, str]) -> float:
     number = finite_number(confidence)
     if number is None or not 0 <= number <= 1:
         raise BadInput(
-            f"the confidence of {show(attribute)} is {brief(confidence)}",
+            f"the confidence of {outside(show(attribute))} is {brief(confidence)}",
             hint="a confidence lies between 0 and 1",
         )
     return number
@@ -349,7 +351,7 @@ class Joint:
             )
         if others := sorted({attribute.label for attribute in self.values} - self.members):
             raise BadInput(
-                f"the joint {self.label!r} has values for {others}",
+                f"the joint {self.label!r} has values for {outside(others)}",
                 hint="only members tell a joint value",
             )
         object.__setattr__(self, "values", MappingProxyType(dict(self.values)))

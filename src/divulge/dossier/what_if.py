@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from divulge import results
+from divulge.arguments import outside
 from divulge.dossier.equivalence import Equivalence, read_pattern
 from divulge.dossier.files import from_rows
 from divulge.dossier.leakage import Measure, record_leakages
@@ -420,7 +421,7 @@ def enhance(
                 verification_cost = price(attribute, confidence)
                 if not 0 < verification_cost < math.inf:
                     problem = (
-                        f"verifying {show(attribute)} in {name_of(record)!r} costs "
+                        f"verifying {outside(show(attribute))} in {name_of(record)!r} costs "
                         f"{verification_cost!r}"
                     )
                     raise BadInput(problem, hint="a cost is a number above 0")

@@ -26,7 +26,7 @@ import duckdb
 import pyarrow as pa
 
 from divulge import private_folder
-from divulge.arguments import arg_name
+from divulge.arguments import arg_name, outside
 from divulge.engines.duckdb_errors import explained
 from divulge.engines.engine import (
     DuckDBDialect,
@@ -376,7 +376,7 @@ class DuckDBEngine(DuckDBDialect):
                 "Close what writes to it, or pass connection.table(name) of the connection that "
                 "has it open"
             )
-            raise BadInput(f"{known_as} cannot be opened: {reason}", hint=hint) from error
+            raise BadInput(f"{known_as} cannot be opened: {outside(reason)}", hint=hint) from error
         return name
 
     def locked_settings(self) -> dict[str, Any]:
@@ -657,7 +657,7 @@ class DuckDBEngine(DuckDBDialect):
         with self.in_row_order(), self.stream(sql) as batches:
             summary = summarize(_report_batches(batches, rows, self._progress))
         if summary is None:
-            raise InternalError(f"a statement without rows was to be summarized: {sql}")
+            raise InternalError(f"a statement without rows was to be summarized: {outside(sql)}")
         return summary
 
     def hold_each(

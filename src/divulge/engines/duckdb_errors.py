@@ -15,7 +15,7 @@ from pathlib import Path
 
 import duckdb
 
-from divulge.arguments import arg, arg_name
+from divulge.arguments import arg, arg_name, outside
 from divulge.errors import BadInput, DivulgeError, InternalError
 
 _CSV_LINE = re.compile(r"CSV Error on Line: (\d+)")
@@ -88,9 +88,11 @@ def _explain(error: duckdb.Error, *, sql: str, known_as: Mapping[str, str]) -> D
             f"Give the engine a larger {arg_name('memory_limit')}, or a "
             f"{arg_name('temp_directory')} on a disk with more space"
         )
-        return DivulgeError(f"memory ran out: {_first_line(text).rstrip('.')}", hint=hint)
+        return DivulgeError(f"memory ran out: {outside(_first_line(text).rstrip('.'))}", hint=hint)
     if type(error) is duckdb.Error:  # a file's bytes do not make sense to DuckDB's readers
-        return BadInput(f"a file cannot be read: {_first_line(text)}", hint="Is it damaged?")
+        return BadInput(
+            f"a file cannot be read: {outside(_first_line(text))}", hint="Is it damaged?"
+        )
     if isinstance(error, duckdb.ConnectionException):
         return BadInput(
             "the DuckDB connection is closed", hint="Keep it open as long as its table is in use"
@@ -98,14 +100,16 @@ def _explain(error: duckdb.Error, *, sql: str, known_as: Mapping[str, str]) -> D
     if reason := _NOT_WRITTEN.search(text):  # DuckDB wraps the system's message into JSON
         hint = "Nothing was kept of it. Make room there, or name another folder"
         return BadInput(
-            f"{Path(reason.group(1)).name} cannot be written: {reason.group(2).strip()}", hint=hint
+            f"{Path(reason.group(1)).name} cannot be written: {outside(reason.group(2).strip())}",
+            hint=hint,
         )
     if isinstance(
         error, duckdb.IOException | duckdb.PermissionException | duckdb.NotSupportedError
     ):
-        return BadInput(_first_line(text))
+        return BadInput(outside(_first_line(text)))
     return InternalError(
-        f"DuckDB refused a statement: {_first_line(text)}; the statement was: {sql}"
+        f"DuckDB refused a statement: {outside(_first_line(text))}; the statement was: "
+        f"{outside(sql)}"
     )
 
 
@@ -121,7 +125,7 @@ def _input_failure(text: str) -> BadInput | None:
             hint = "Files that are read as one table need the same columns"
         else:
             hint = "Is it damaged?"
-        return BadInput(f"{file.group(1)} cannot be read: {reason}", hint=hint)
+        return BadInput(f"{file.group(1)} cannot be read: {outside(reason)}", hint=hint)
     if no_text := _INVALID_TEXT.search(text):
         return BadInput(
             f"{no_text.group(1)} cannot be read: it has a text that is not UTF-8",
@@ -146,7 +150,7 @@ def _input_failure(text: str) -> BadInput | None:
             1
         ):  # an error of ours, raised while rows were read
             return BadInput(own_message)
-        return BadInput(f"the rows cannot be read to the end: {stream.group(1)}")
+        return BadInput(f"the rows cannot be read to the end: {outside(stream.group(1))}")
     return None
 
 
@@ -162,7 +166,7 @@ def _csv_failure(text: str, file: str) -> BadInput:
     for sign, reason, hint in _CSV_REASONS:
         if sign in text:
             return BadInput(f"{location}: {reason}", hint=hint)
-    return BadInput(f"{location}: {_first_line(text)}")
+    return BadInput(f"{location}: {outside(_first_line(text))}")
 
 
 def _json_failure(text: str, file: str, line: str | None) -> BadInput:
@@ -172,7 +176,8 @@ def _json_failure(text: str, file: str, line: str | None) -> BadInput:
         location = file
     if twice := _JSON_DUPLICATE_KEY.search(text):
         return BadInput(
-            f"{location}: a record has the key {twice.group(1)} twice", hint="Rename one of them"
+            f"{location}: a record has the key {outside(twice.group(1))} twice",
+            hint="Rename one of them",
         )
     if "Malformed" in text:
         return BadInput(

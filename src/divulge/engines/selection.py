@@ -12,6 +12,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast
 
+from divulge.arguments import outside
 from divulge.engines.duckdb import DuckDBEngine
 from divulge.engines.duckdb_errors import explained
 from divulge.engines.engine import DuckDBDialect, Engine, Merge, Result, StoredRows, Summarize
@@ -157,7 +158,7 @@ class RelationEngine(DuckDBDialect):
     def _run(self, sql: str) -> duckdb.DuckDBPyRelation:
         relation = self._relation.query(_VIEW_NAME, sql)
         if relation is None:
-            raise InternalError(f"a statement without a result: {sql}")
+            raise InternalError(f"a statement without a result: {outside(sql)}")
         return relation
 
     def _bind_parameters(self, sql: str, parameters: Sequence[object]) -> str:
@@ -169,7 +170,7 @@ class RelationEngine(DuckDBDialect):
             else:
                 more = "parameters"
                 fewer = "placeholders"
-            raise InternalError(f"more {more} than {fewer} in: {sql}")
+            raise InternalError(f"more {more} than {fewer} in: {outside(sql)}")
         constants = map(self._sql_constant, parameters)
         return _PLACEHOLDER.sub(
             lambda match: next(constants) if match.group() == "?" else match.group(), sql

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from divulge import interrupts, private_folder
+from divulge.arguments import outside
 from divulge.errors import BadInput, DivulgeError, MissingDependency
 
 if TYPE_CHECKING:
@@ -229,11 +230,11 @@ def _start_remote(remote: str, config: Mapping[str, str]) -> SparkSession:
             session: SparkSession = builder.getOrCreate()
             session.version  # noqa: B018 - the first request to the server
     except ImportError as error:
-        message = f"Spark Connect needs more packages: {first_line(error)}"
+        message = f"Spark Connect needs more packages: {outside(first_line(error))}"
         raise MissingDependency(message, extra="spark") from error
     except (PySparkException, OSError, RuntimeError) as error:
         raise BadInput(
-            f"no Spark Connect server answers at {remote}: {first_line(error)}"
+            f"no Spark Connect server answers at {remote}: {outside(first_line(error))}"
         ) from error
     return session
 
@@ -254,7 +255,8 @@ def _check_listening(address: str, *, default_port: int) -> None:
         except (OSError, ValueError) as error:
             reason = str(error)
     raise BadInput(
-        f"nobody answers at {address}: {reason}", hint="Is it running, and is the address right?"
+        f"nobody answers at {address}: {outside(reason)}",
+        hint="Is it running, and is the address right?",
     )
 
 
@@ -274,7 +276,7 @@ def _start_failure(master: str, log: Path, error: Exception) -> DivulgeError:
     else:
         reason = first_line(error)
     return BadInput(
-        f"Spark cannot start on {master}: {reason}", hint="Is the master's address right?"
+        f"Spark cannot start on {master}: {outside(reason)}", hint="Is the master's address right?"
     )
 
 

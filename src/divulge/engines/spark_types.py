@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from divulge.arguments import outside
 from divulge.engines.spark_session import first_line
 from divulge.errors import BadInput, DivulgeError, InternalError
 
@@ -232,8 +233,9 @@ def explain_spark(error: Exception, *, sql: str, source: str = "") -> DivulgeErr
         return BadInput(message, hint="Set spark.pyspark.python to the same version")
     if _SESSION_CLOSED.search(text):
         return DivulgeError(
-            f"the Spark session is gone: {first_line(error)}", hint="Start it again"
+            f"the Spark session is gone: {outside(first_line(error))}", hint="Start it again"
         )
     return InternalError(
-        f"Spark refused a statement: {first_line(error)}; the statement was: {sql}"
+        f"Spark refused a statement: {outside(first_line(error))}; the statement was: "
+        f"{outside(sql)}"
     )

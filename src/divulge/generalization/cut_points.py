@@ -18,7 +18,7 @@ import numpy as np
 
 from divulge import arrays
 from divulge.adversary import Belief, PriorBelief
-from divulge.arguments import arg
+from divulge.arguments import arg, marked, outside
 from divulge.arrays import Bools, Floats, Ints
 from divulge.counting import Cells, Contingency, Domain
 from divulge.errors import BadInput, Infeasible, nearest
@@ -138,7 +138,7 @@ def optimal_cuts(
     for rule in rules:
         if rule.looks_at != "class":
             raise BadInput(
-                f"{rule.text} depends on all ranges together",
+                f"{marked(rule.text)} depends on all ranges together",
                 hint="choose promises about a range by itself",
             )
     gains = np.full((len(line), len(line)), -np.inf)
@@ -163,7 +163,7 @@ def optimal_cuts(
         raise Infeasible(
             f"no division of {column!r} into "
             f"{'ranges' if max_ranges is None else f'at most {max_ranges} ranges'}{these} keeps "
-            f"{' and '.join(rule.text for rule in rules)} in every range",
+            f"{' and '.join(marked(rule.text) for rule in rules)} in every range",
             hint=_infeasibility_hint(line, rules),
         )
     ranges = tuple(
@@ -296,7 +296,8 @@ class _Line:
             raise BadInput(message, hint=nearest(str(point), [str(text) for text in texts]))
         if not 0 < position < len(self):
             raise BadInput(
-                f"a cut of {self.column!r} at {point} has nobody on one side", hint="leave it out"
+                f"a cut of {self.column!r} at {outside(point)} has nobody on one side",
+                hint="leave it out",
             )
         return position
 
@@ -456,7 +457,7 @@ def _best_ranges(gains: Floats, max_ranges: int | None) -> list[tuple[int, int]]
 
 
 def _infeasibility_hint(line: _Line, rules: Sequence[Rule]) -> str:
-    violated_texts = [rule.text for rule in rules if not line.allowed(0, [rule])[-1]]
+    violated_texts = [marked(rule.text) for rule in rules if not line.allowed(0, [rule])[-1]]
     if violated_texts:
         return f"Even one range of everybody breaks {' and '.join(violated_texts)}"
     return "Allow more ranges"

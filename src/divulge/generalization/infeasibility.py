@@ -18,6 +18,7 @@ import numpy as np
 
 from divulge import metrics
 from divulge.adversary import Belief
+from divulge.arguments import marked, outside
 from divulge.arrays import Floats
 from divulge.errors import Infeasible
 from divulge.generalization.constraints import NodeChecker, all_published
@@ -101,9 +102,9 @@ class Diagnosis:
     @property
     def text(self) -> str:
         """One line of advice."""
-        parts = [item.promise for item in self.nearest]
+        parts = [marked(item.promise) for item in self.nearest]
         if self.together:
-            parts += [" together with ".join(item.promise for item in self.together)]
+            parts += [" together with ".join(marked(item.promise) for item in self.together)]
         if self.suppression is not None:
             parts.append(f"suppression = {self.suppression:g}")
         parts += [f"leaving out the column {column!r}" for column in self.columns]
@@ -119,7 +120,7 @@ class Diagnosis:
                 value = ""
             people = count_with_noun(obstacle.people, "person", "people")
             if obstacle.labels:
-                affected = f"the class {class_name(obstacle.labels)} of {people}"
+                affected = f"the class {outside(class_name(obstacle.labels))} of {people}"
             else:
                 affected = f"all {people}"
             advice += f"{'; ' if advice else ''}in the way: {affected}{value}"
@@ -129,7 +130,7 @@ class Diagnosis:
             else:
                 for_people = f" for {count_with_noun(violation.people, 'person', 'people')}"
             message = (
-                f"what is out already breaks {violation.promise} by itself "
+                f"what is out already breaks {marked(violation.promise)} by itself "
                 f"({violation.value:.4g}{for_people})"
             )
             advice += f"{'; ' if advice else ''}{message}"
@@ -156,7 +157,7 @@ class NothingFits(Infeasible):
 def infeasible_error(checker: NodeChecker, *, proved: bool) -> NothingFits:
     """Build the error for a search without a solution."""
     diagnosis = diagnose(checker, proved=proved)
-    requirements = " and ".join(rule.text for rule in checker.rules)
+    requirements = " and ".join(marked(rule.text) for rule in checker.rules)
     if checker.suppression:
         limit = f"with at most {checker.suppression:.4g} of the records suppressed"
     else:

@@ -18,6 +18,7 @@ import numpy as np
 
 from divulge import arrays
 from divulge.adversary import Belief
+from divulge.arguments import marked
 from divulge.arrays import Bools, Floats, Ints, Members
 from divulge.counting import Contingency
 from divulge.errors import BadInput
@@ -65,7 +66,7 @@ def mondrian(
         protections=protections,
         population=population,
     )
-    loose = [rule.text for rule in checker.rules if not rule.monotone]
+    loose = [marked(rule.text) for rule in checker.rules if not rule.monotone]
     if loose and not strict:
         raise BadInput(
             f"relaxed parts may come to share a label, and {', '.join(loose)} can get worse when "
@@ -327,7 +328,7 @@ def _refuse_broken_by_labels(cutter: BoxProblem, recoding: Recoding, parts: int)
         if rule is not None:
             raise BadInput(
                 "different nodes of a hierarchy have one label, and their classes together "
-                f"break {rule.text}",
+                f"break {marked(rule.text)}",
                 hint="rename them",
             )
     return len(first)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from divulge import arrays
+from divulge.arguments import outside
 from divulge.arrays import Floats, Ints, Members
 from divulge.counting import Domain
 from divulge.errors import BadInput
@@ -218,7 +219,7 @@ def places_in_order(domain: Domain, order: Sequence[str] | None) -> Ints:
     texts = [as_text(label) for label in domain.labels]
     missing = [repr(text) for text in texts if text is not None and text not in order]
     if missing:
-        raise BadInput(f"the order of {domain.name!r} misses {', '.join(missing)}")
+        raise BadInput(f"the order of {domain.name!r} misses {outside(', '.join(missing))}")
     ranks = [len(order) if text is None else list(order).index(text) for text in texts]
     return arrays.ranks(ranks)
 

@@ -34,6 +34,7 @@ import numpy as np
 
 from divulge import metrics
 from divulge.adversary import Belief
+from divulge.arguments import Sentence, marked, outside
 from divulge.arrays import Bools, Floats
 from divulge.counting import Cells
 from divulge.metrics import Identity, Metric
@@ -81,7 +82,7 @@ class Rule:
         else:
             promise = replace(self.promise, attribute=self.attribute)
         if self.only is not None:
-            return f"{promise.text} for {self.who}"
+            return Sentence(f"{marked(promise.text)} for {outside(self.who)}")
         return promise.text
 
     def values(self, view: View) -> Floats:

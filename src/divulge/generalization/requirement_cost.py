@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from divulge import metrics
+from divulge.arguments import Sentence, marked, outside
 from divulge.errors import DivulgeError, InternalError
 from divulge.generalization.constraints import Candidate, NodeChecker, all_published
 from divulge.generalization.exact_search import LARGEST_LAID_OUT, exhaust
@@ -246,7 +247,7 @@ class _Requirement:
         if len(self.rules) == 1:
             return first.text
         if first.only is not None:
-            return f"{first.promise.text} for {first.who}"
+            return Sentence(f"{marked(first.promise.text)} for {outside(first.who)}")
         return first.promise.text
 
     @property

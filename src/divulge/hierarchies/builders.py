@@ -18,6 +18,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
+from divulge.arguments import outside, quoted
 from divulge.errors import BadInput, nearest
 from divulge.hierarchies.hierarchy import SUPPRESSED
 from divulge.text import Interval, as_number, as_text, number_text
@@ -77,7 +78,9 @@ def _bottom_and_top(keys: Keys) -> tuple[Fraction | None, Fraction | None]:
     if bottom is not None and top is not None and bottom >= top:
         hint = "Values below bottom are written <bottom, values from top on >=top"
         raise BadInput(
-            f"bottom = {number_text(bottom)} is not below top = {number_text(top)}", hint=hint
+            f"bottom = {outside(number_text(bottom))} is not below top = "
+            f"{outside(number_text(top))}",
+            hint=hint,
         )
     return bottom, top
 
@@ -148,7 +151,7 @@ def cut_point_rule(keys: Keys, _: Texts) -> HierarchyRule:
     for low, high in (pair for level in levels for pair in pairwise(level)):
         if low >= high:
             raise BadInput(
-                f"cut point {number_text(high)} comes after {number_text(low)}",
+                f"cut point {outside(number_text(high))} comes after {outside(number_text(low))}",
                 hint="Give them ascending",
             )
     for fine, coarse in pairwise(levels):
@@ -157,7 +160,7 @@ def cut_point_rule(keys: Keys, _: Texts) -> HierarchyRule:
             hint = "A coarser level leaves cut points out, it adds none"
             raise BadInput(
                 "the coarser level has cut points that the finer one lacks: "
-                f"{', '.join(added_cuts)}",
+                f"{outside(', '.join(added_cuts))}",
                 hint=hint,
             )
         if len(coarse) == len(fine):
@@ -188,7 +191,7 @@ def _number(raw: Any, key: str) -> Fraction:
     else:
         number = as_number(str(raw))
     if number is None:
-        raise BadInput(f"{key} = {raw!r} is not a number")
+        raise BadInput(f"{key} = {quoted(raw)} is not a number")
     return number
 
 
@@ -361,8 +364,8 @@ def frequent_value_rule(keys: Keys, _: Texts) -> HierarchyRule:
         if not set(coarse) <= set(fine) or len(coarse) == len(fine):
             raise BadInput(
                 "the coarser level of keep must leave values out and add none; it has "
-                f"{', '.join(coarse)}",
-                hint=f"The finer one has {', '.join(fine)}",
+                f"{outside(', '.join(coarse))}",
+                hint=f"The finer one has {outside(', '.join(fine))}",
             )
     if any(rest in names for names in levels):
         raise BadInput(
@@ -378,7 +381,7 @@ def frequent_value_rule(keys: Keys, _: Texts) -> HierarchyRule:
 
 def _value_texts(raw: Any, key: str) -> tuple[str, ...]:
     if not isinstance(raw, (list, tuple)):
-        raise BadInput(f"{key} = {raw!r} is not a list of values")
+        raise BadInput(f"{key} = {quoted(raw)} is not a list of values")
     return tuple(name for name in map(as_text, raw) if name is not None)
 
 
@@ -442,7 +445,7 @@ def _leaf_name(value: Any, above: Path) -> str:
     name = as_text(value)
     if name is None or isinstance(value, (list, tuple, set)):
         raise BadInput(
-            f"the taxonomy has {value!r} under {' / '.join(above)}",
+            f"the taxonomy has {quoted(value)} under {outside(' / '.join(above))}",
             hint="A value is a text or a number",
         )
     return name
@@ -478,8 +481,9 @@ def _paths_by_name(paths: Iterable[Path]) -> dict[str, Path]:
         name = path[-1]
         if name in path_by_name and path_by_name[name] != path[:-1]:
             raise BadInput(
-                f"the taxonomy has {name!r} in two places: {' / '.join(path_by_name[name])} "
-                f"and {' / '.join(path)}",
+                f"the taxonomy has {name!r} in two places: "
+                f"{outside(' / '.join(path_by_name[name]))} "
+                f"and {outside(' / '.join(path))}",
                 hint="A name has one place: rename one of them",
             )
         path_by_name[name] = path

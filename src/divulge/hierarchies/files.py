@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
+from divulge.arguments import quoted
 from divulge.errors import BadInput
 from divulge.hierarchies.hierarchy import Hierarchy, Labels
 
@@ -70,13 +71,13 @@ def parse_hierarchy(
             labels = tuple(cell or None for cell in cells)
             if value is not None and None in labels:
                 raise BadInput(
-                    f"{origin}, line {reader.line_num}: {value!r} has no label at level "
+                    f"{origin}, line {reader.line_num}: {quoted(value)} has no label at level "
                     f"{cells.index('')}",
                     hint="Repeat the label of the level below where a value has no coarser one",
                 )
             if rows.setdefault(value, labels) != labels:
                 raise BadInput(
-                    f"{origin} has {value!r} twice with different labels, in lines "
+                    f"{origin} has {quoted(value)} twice with different labels, in lines "
                     f"{lines[value]} and {reader.line_num}",
                     hint="Leave one of them out",
                 )

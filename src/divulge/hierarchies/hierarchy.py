@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from divulge.arguments import Sentence, marked, outside, quoted
 from divulge.arrays import Floats, Ints
 from divulge.errors import BadInput, listed
 from divulge.text import as_number, as_text, toml_key
@@ -67,7 +68,7 @@ class Hierarchy:
             raise BadInput(
                 f"the hierarchy of {self.column!r} has rows of "
                 f"{', '.join(map(str, sorted(widths)))} levels: "
-                f"{odd_value!r} has {len(self.rows[odd_value])}, most have {usual_width}",
+                f"{quoted(odd_value)} has {len(self.rows[odd_value])}, most have {usual_width}",
                 hint="Give every row the same number, repeating a label where a value has no "
                 "finer one",
             )
@@ -85,7 +86,8 @@ class Hierarchy:
                 existing_parent = parent.setdefault(label, above)
                 if existing_parent != above:
                     raise BadInput(
-                        f"the hierarchy of {self.column!r} puts {label!r} of level {level} under "
+                        f"the hierarchy of {self.column!r} puts {quoted(label)} of level "
+                        f"{level} under "
                         f"{existing_parent!r} and under {above!r}",
                         hint="A label has one parent: rename it in one of the two places",
                     )
@@ -202,9 +204,9 @@ class Gap:
             noun = "value"
         else:
             noun = "values"
-        return (
+        return Sentence(
             f"the hierarchy of {self.column!r} misses {len(self.missing)} {noun}: "
-            f"{examples}{more} ({self.rule})"
+            f"{examples}{more} ({marked(self.rule)})"
         )
 
 
@@ -217,7 +219,7 @@ def check_coverage(
     """
     gaps = find_gaps(hierarchies, values)
     if gaps:
-        raise BadInput("; ".join(map(str, gaps)))
+        raise BadInput("; ".join(marked(str(gap)) for gap in gaps))
 
 
 def find_gaps(
@@ -249,7 +251,7 @@ def _gap_instructions(hierarchy: Hierarchy, missing: Sequence[str]) -> str:
     }
     rest = [value for value in missing if value not in known_spellings]
     rules = [
-        f"{value!r} is written {spelling!r} there, write both alike"
+        f"{quoted(value)} is written {spelling!r} there, write both alike"
         for value, spelling in list(known_spellings.items())[:_SPELLINGS_SHOWN]
     ]
     if rest and all(
@@ -262,13 +264,13 @@ def _gap_instructions(hierarchy: Hierarchy, missing: Sequence[str]) -> str:
     elif rest:
         rows = [";".join((value, *[SUPPRESSED] * hierarchy.height)) for value in rest if value]
         if rows:
-            row_example = [f"add a row for each, such as {rows[0]}"]
+            row_example = [f"add a row for each, such as {outside(rows[0])}"]
         else:
             row_example = []
         rules.append(
             " or ".join((*row_example, f'put them under one label with other = "{SUPPRESSED}"'))
         )
-    return "; ".join(rules)
+    return Sentence("; ".join(rules))
 
 
 def _normal_form(value: str) -> str | Fraction:

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from divulge.arguments import marked
 from divulge.errors import BadInput, listed, nearest
 from divulge.hierarchies import builders
 from divulge.hierarchies.builders import HierarchyRule, Keys, Texts
@@ -141,7 +142,11 @@ def build_hierarchies(
     if len(problems) == 1:
         raise problems[0]
     if problems:
-        raise BadInput("; ".join(map(str, problems)))
+        texts = [
+            ". ".join(filter(None, (marked(error.message), marked(error.hint))))
+            for error in problems
+        ]
+        raise BadInput("; ".join(texts))
     return hierarchies
 
 

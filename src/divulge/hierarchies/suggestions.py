@@ -17,6 +17,7 @@ from itertools import accumulate
 from numbers import Number
 from typing import Any
 
+from divulge.arguments import Sentence, outside
 from divulge.hierarchies.builders import PERIODS, parse_date
 from divulge.text import as_number, as_text, number_text, toml_key, toml_value
 
@@ -92,7 +93,9 @@ def _suggest_periods(column: str, days: Sequence[dt.date]) -> Suggestion:
         spec: dict[str, Any] = {"dates": periods}
     else:
         spec = {"suppress": True}
-    return Suggestion(column, spec, f"dates from {min(days)} to {max(days)}")
+    return Suggestion(
+        column, spec, Sentence(f"dates from {outside(min(days))} to {outside(max(days))}")
+    )
 
 
 def _suggest_intervals(column: str, texts: Mapping[str, int]) -> Suggestion:
@@ -120,9 +123,9 @@ def _suggest_intervals(column: str, texts: Mapping[str, int]) -> Suggestion:
         spec["bottom"] = _int_or_float(floor)
     if numbers[-1][0] >= ceiling:
         spec["top"] = _int_or_float(ceiling)
-    return Suggestion(
-        column, spec, f"numbers from {number_text(numbers[0][0])} to {number_text(numbers[-1][0])}"
-    )
+    low_text = outside(number_text(numbers[0][0]))
+    high_text = outside(number_text(numbers[-1][0]))
+    return Suggestion(column, spec, Sentence(f"numbers from {low_text} to {high_text}"))
 
 
 def _quantile(numbers: Sequence[tuple[Fraction, int]], share: float) -> Fraction:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from divulge.adversary import Belief
+from divulge.arguments import outside, quoted
 from divulge.counting import Contingency
 from divulge.errors import BadInput, listed, nearest
 from divulge.metrics.metric import Metric
@@ -113,7 +114,7 @@ def find_class(
             label_list = listed(
                 ["null" if label is None else label for label in key.labels], most=6
             )
-            raise BadInput(message, hint=f"it is one of {label_list}")
+            raise BadInput(message, hint=f"it is one of {outside(label_list)}")
     is_matching = np.ones(len(contingency), dtype=bool)
     for key, codes in zip(contingency.keys, contingency.codes, strict=True):
         is_matching &= np.isin(codes, _matching_codes(key.labels, class_values[key.name]))
@@ -123,7 +124,8 @@ def find_class(
     if len(matching_classes) > 1:
         first, second = (contingency.class_key(int(index)) for index in matching_classes[:2])
         raise BadInput(
-            f"{class_name(class_values)} denotes several classes, such as {first!r} and {second!r}",
+            f"{outside(class_name(class_values))} denotes several classes, such as {quoted(first)} "
+            f"and {quoted(second)}",
             hint="give the values themselves instead of their texts",
         )
     return int(matching_classes[0])
@@ -158,7 +160,8 @@ def _unknown_class_error(
     class_label = class_name(class_values)
     if class_count is not None and class_count > len(contingency):
         message = (
-            f"{class_label} is not among the {len(contingency):,} classes that were brought here, "
+            f"{outside(class_label)} is not among "
+            f"the {len(contingency):,} classes that were brought here, "
             f"of {class_count:,}"
         )
         return BadInput(
@@ -170,7 +173,7 @@ def _unknown_class_error(
         if not any(_denotes(label, class_values[key.name]) for label in key.labels):
             label_texts = ["null" if label is None else str(label) for label in key.labels]
             return BadInput(
-                f"no class has {key.name}={class_values[key.name]}",
+                f"no class has {key.name}={outside(class_values[key.name])}",
                 hint=nearest(str(class_values[key.name]), label_texts),
             )
     names = [
@@ -179,7 +182,8 @@ def _unknown_class_error(
     ]
     close_names = difflib.get_close_matches(class_label, names, n=3, cutoff=0.0)
     return BadInput(
-        f"there is no class {class_label}", hint=f"near ones are {'; '.join(close_names)}"
+        f"there is no class {outside(class_label)}",
+        hint=f"near ones are {outside('; '.join(close_names))}",
     )
 
 

@@ -16,7 +16,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from divulge import metrics, results
-from divulge.arguments import arg, spelled
+from divulge.arguments import Sentence, arg, outside, spelled
 from divulge.errors import BadInput
 from divulge.metrics import Measurement
 from divulge.output.formatting import (
@@ -611,6 +611,13 @@ def uniqueness_lines(
     return [], [Text(line), *allowance]
 
 
+def attribute_sentence(attribute: str | None) -> Sentence | None:
+    """Return an attribute of a requirement; redaction hides chosen values that name one."""
+    if attribute is None:
+        return None
+    return Sentence(outside(attribute))
+
+
 def promises_document(verdict: Verdict) -> list[dict[str, Any]]:
     """Return each requirement, the measured value, and the worst classes that violate it."""
     return [
@@ -622,7 +629,7 @@ def promises_document(verdict: Verdict) -> list[dict[str, Any]]:
             "shown_by": outcome.shown_by or None,
             "metric": outcome.promise.metric.name,
             "scope": outcome.promise.metric.scope,
-            "attribute": outcome.attribute,
+            "attribute": attribute_sentence(outcome.attribute),
             "bound": outcome.promise.bound,
             "value": outcome.value,
             "holds": outcome.holds,

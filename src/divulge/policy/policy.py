@@ -39,6 +39,7 @@ from typing import Any, TypeAlias
 
 from divulge import metrics
 from divulge.adversary import Adversary, adversary_in_force
+from divulge.arguments import quoted
 from divulge.errors import BadInput, nearest
 from divulge.options import GENERALIZATION_METHODS, LIST_ROLES, ROLES
 from divulge.policy.protection import Protection, protections_of
@@ -229,14 +230,15 @@ def _single_entry(
 
 def _checked_bool(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
-        raise BadInput(f"{name} = {value!r} is neither true nor false")
+        raise BadInput(f"{name} = {quoted(value)} is neither true nor false")
     return value
 
 
 def _fraction(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
         raise BadInput(
-            f"{name} = {value!r} is not a fraction", hint="give a number from 0 to 1, 0.05 for 5 %"
+            f"{name} = {quoted(value)} is not a fraction",
+            hint="give a number from 0 to 1, 0.05 for 5 %",
         )
     return float(value)
 
@@ -264,7 +266,7 @@ def _parse_requirements(table: Any, origin: str) -> Iterator[Promise]:
 
 def _checked_table(value: Any, name: str, holds: str, origin: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise BadInput(f"{origin}: {name!r} must be a table of {holds}, not {value!r}")
+        raise BadInput(f"{origin}: {name!r} must be a table of {holds}, not {quoted(value)}")
     return value
 
 
@@ -283,5 +285,5 @@ def _checked_roles(roles: Mapping[str, Any], origin: str) -> dict[str, Any]:
                 list_note = " or a list of them"
             else:
                 list_note = ""
-            raise BadInput(f"{origin}: {name} = {value!r} must be a column name{list_note}")
+            raise BadInput(f"{origin}: {name} = {quoted(value)} must be a column name{list_note}")
     return dict(roles)

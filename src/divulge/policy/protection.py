@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from divulge import arrays
 from divulge.adversary import Belief, GroundDistance, PriorBelief
-from divulge.arguments import arg
+from divulge.arguments import Sentence, arg, marked, outside, quoted
 from divulge.arrays import Bools, Ints
 from divulge.counting import Cells, Contingency, Domain, build_cells
 from divulge.errors import BadInput, nearest
@@ -153,7 +153,8 @@ class Protection:
         else:
             parts = []
         about = " and ".join([*([self.who] if self.where else []), *parts])
-        return f"{' and '.join(promise.text for promise in self.promises)} for {about}"
+        promises = " and ".join(marked(promise.text) for promise in self.promises)
+        return Sentence(f"{promises} for {outside(about)}")
 
     @property
     def who(self) -> str:
@@ -294,7 +295,7 @@ def _find_protected(protection: Protection, contingency: Contingency) -> Protect
     for promise in protection.promises if protection.where else ():
         if promise.metric.looks_at == "table":
             raise BadInput(
-                f"{promise.text} is about the whole table and cannot protect chosen people",
+                f"{marked(promise.text)} is about the whole table and cannot protect chosen people",
                 hint="choose a promise about classes",
             )
     return Protected(protection, only)
@@ -310,7 +311,7 @@ def _move_sensitive_conditions(
         return protection
     if len(about) > 1 or protection.values:
         raise BadInput(
-            f"values of several sensitive attributes are chosen at once: {protection.who}",
+            f"values of several sensitive attributes are chosen at once: {outside(protection.who)}",
             hint="make a protection for each attribute",
         )
     value_condition = protection.where[about[0]]
@@ -342,7 +343,7 @@ def _chosen_people(protection: Protection, contingency: Contingency) -> Bools:
         ]
     if not is_chosen.any():
         raise BadInput(
-            f"nobody in the table is chosen by {protection.who}",
+            f"nobody in the table is chosen by {outside(protection.who)}",
             hint="look at the values with `divulge profile`",
         )
     return is_chosen
@@ -359,7 +360,8 @@ def _matching_values(domain: Domain, condition: Condition) -> Bools:
     if comparisons and all(comparisons):
         if not domain.is_ordered:
             raise BadInput(
-                f"{condition!r} cannot be asked of {domain.name!r}, whose values are text, such "
+                f"{quoted(condition)} cannot be asked of {domain.name!r}, whose values are "
+                "text, such "
                 f"as {texts[0]!r}",
                 hint="Choose people in the table before its columns are made coarser, or name "
                 "the values",
@@ -400,7 +402,7 @@ def _check_known_values(
     for value in value_texts:
         if value not in texts:
             raise BadInput(
-                f"{column!r} has no value {value!r}",
+                f"{column!r} has no value {quoted(value)}",
                 hint=nearest(str(value), [text for text in texts if text is not None]),
             )
 
@@ -467,7 +469,8 @@ def _people_with_value(
     problem = f"somebody has several values of {protection.attribute!r}"
     if (codes == 0).sum() > 1:
         raise BadInput(
-            f"{problem}, so the people who have one of {', '.join(map(str, protection.values))} "
+            f"{problem}, so the people who have one of "
+            f"{outside(', '.join(map(str, protection.values)))} "
             "cannot be counted",
             hint="Make a protection for each value, or give these values one name in the table",
         )

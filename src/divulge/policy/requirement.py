@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from divulge import metrics
-from divulge.arguments import arg
+from divulge.arguments import Sentence, arg, marked, outside
 from divulge.errors import BadInput, nearest
 from divulge.metrics import Metric
 
@@ -103,7 +103,7 @@ class Promise:
         else:
             side = "more"
         raise BadInput(
-            f"{self.text} requires nothing: no table can violate it",
+            f"{marked(self.text)} requires nothing: no table can violate it",
             hint=f"Require {side} than {worst:.4g}, or remove it",
         )
 
@@ -116,14 +116,15 @@ class Promise:
     def text(self) -> str:
         """Text for people: k_anonymity >= 5, entropy_leakage of disease <= 0.5."""
         if self.attribute:
-            about = f" of {self.attribute}"
+            about = f" of {outside(self.attribute)}"
         else:
             about = ""
         if self.l_value:
             with_l = f" (l = {self.l_value})"
         else:
             with_l = ""
-        return f"{self.name_of(self.metric)}{about} {self.metric.sign} {self.bound:g}{with_l}"
+        name = self.name_of(self.metric)
+        return Sentence(f"{name}{about} {self.metric.sign} {self.bound:g}{with_l}")
 
     def spread(
         self, beliefs: Collection[str], *, has_population: bool
@@ -144,7 +145,7 @@ class Promise:
             return
         if not beliefs:
             raise BadInput(
-                f"{self.text} is about a sensitive attribute, and none was named",
+                f"{marked(self.text)} is about a sensitive attribute, and none was named",
                 hint=f"name it with {arg('sensitive')}",
             )
         if self.attribute is None:
@@ -154,7 +155,7 @@ class Promise:
         for about in attributes:
             if about not in beliefs:
                 raise BadInput(
-                    f"{self.text}: {about!r} is not a sensitive attribute here",
+                    f"{marked(self.text)}: {about!r} is not a sensitive attribute here",
                     hint=nearest(about, beliefs),
                 )
             yield self, about

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from divulge import metrics
 from divulge.adversary import Belief
+from divulge.arguments import Sentence, marked, outside
 from divulge.errors import BadInput, BrokenPromise
 from divulge.metrics import Measurement
 from divulge.policy.guard import GuardFinding
@@ -52,12 +53,12 @@ class Outcome:
     def text(self) -> str:
         """Text for people: the requirement, its attribute and its people."""
         if self.attribute and not self.promise.attribute:
-            about = f" ({self.attribute})"
+            about = f" ({outside(self.attribute)})"
         else:
             about = ""
         if self.protects:
-            about += f" for {self.protects}"
-        return f"{self.promise.text}{about}{self.checked_records}"
+            about += f" for {outside(self.protects)}"
+        return Sentence(f"{marked(self.promise.text)}{about}{self.checked_records}")
 
     @property
     def checked_records(self) -> str:
@@ -120,7 +121,7 @@ class Verdict(Result):
         """Raise `BrokenPromise` with all violations, if there are any."""
         if not self.holds:
             violations = [
-                f"{outcome.text} (measured {outcome.value})"
+                f"{marked(outcome.text)} (measured {outcome.value})"
                 for outcome in self.outcomes
                 if not outcome.holds
             ]

@@ -16,6 +16,7 @@ import duckdb
 import numpy as np
 
 from divulge import anatomization
+from divulge.arguments import outside
 from divulge.engines import Engine
 from divulge.errors import BadInput, InternalError
 from divulge.queries.bounds import GroupHits, column_array
@@ -193,7 +194,7 @@ def _query_error(
     else:
         query_text = f"{quoted_excerpt(measured_expression)} where {quoted_excerpt(condition.text)}"
     return BadInput(
-        f"{query_text} cannot be worked out: {reason}",
+        f"{outside(query_text)} cannot be worked out: {outside(reason)}",
         hint="Do the kinds of the columns fit the condition?",
     )
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from divulge.arguments import outside
 from divulge.errors import BadInput, nearest
 from divulge.text import as_number
 
@@ -77,7 +78,7 @@ def write(tree: Tree) -> str:
         raise nesting_error("the condition") from None
     except UnsupportedError as error:
         raise BadInput(
-            f"DuckDB cannot work the condition out: {str(error).splitlines()[0]}"
+            f"DuckDB cannot work the condition out: {outside(str(error).splitlines()[0])}"
         ) from None
 
 

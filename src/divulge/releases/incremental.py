@@ -22,7 +22,7 @@ import numpy as np
 
 from divulge import generalization, metrics
 from divulge.adversary import Assumptions
-from divulge.arguments import arg
+from divulge.arguments import arg, marked
 from divulge.arrays import Bools
 from divulge.counting import Cells, Contingency, Request, count, count_in_memory
 from divulge.engines import OwnEngine
@@ -580,7 +580,7 @@ def _violation_texts(verdict: Verdict) -> Iterator[str]:
     for outcome in verdict.outcomes:
         if not outcome.holds:
             classes = count_with_noun(outcome.breaking_classes, "class", "classes")
-            yield f"{outcome.text} (would be {outcome.value:.4g}, {classes})"
+            yield f"{marked(outcome.text)} (would be {outcome.value:.4g}, {classes})"
 
 
 def _infeasible_error(verdict: Verdict, *, joint: bool) -> Unverified:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from divulge.arguments import marked
 from divulge.arrays import Ints
 from divulge.counting import Contingency, Domain
 from divulge.engines import OwnEngine, is_plain_type
@@ -135,7 +136,7 @@ def hold(measurement: Measurement, policy: Policy, protected: Sequence[Protected
     verdict = judge(measurement, policy.promises, protected=protected)
     if not verdict.holds:
         violations = [
-            f"{outcome.text} (measured {outcome.value:.4g})"
+            f"{marked(outcome.text)} (measured {outcome.value:.4g})"
             for outcome in verdict.outcomes
             if not outcome.holds
         ]

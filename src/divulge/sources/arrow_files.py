@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from divulge.arguments import outside
 from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput
 from divulge.sources.arrow_values import (
@@ -51,7 +52,7 @@ def read_arrow(files: Files, options: ReadOptions, *, source: str, engine: DuckD
             parts.append(with_folder_columns(engine, part, group_folders, types))
     except (pa.ArrowException, OSError) as error:
         raise BadInput(
-            f"{source} is not a readable Arrow file: {error}", hint="Is it cut off?"
+            f"{source} is not a readable Arrow file: {outside(error)}", hint="Is it cut off?"
         ) from error
     united = unite(engine, parts, source=source, union_columns=options.union_columns)
     return table_of(
@@ -77,7 +78,7 @@ def read_arrow_stream(files: Files, *, source: str, engine: DuckDBEngine) -> Tab
             relation = engine.store(checked_reader(reader, source=source))
     except (pa.ArrowException, OSError) as error:
         raise BadInput(
-            f"{source} is not a readable Arrow stream: {error}", hint="Is it cut off?"
+            f"{source} is not a readable Arrow stream: {outside(error)}", hint="Is it cut off?"
         ) from error
     return table_of(engine, relation, source=source, reading=ReadSettings("arrow"))
 

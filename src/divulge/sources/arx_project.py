@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from divulge.arguments import arg
+from divulge.arguments import arg, outside
 from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput
 from divulge.hierarchies import Hierarchy, parse_hierarchy
@@ -81,7 +81,9 @@ class ArxProject:
             except UnicodeError:
                 raise _wrong_encoding(archive, _DATA, self.encoding) from None
             except csv.Error as error:
-                raise BadInput(f"{self.path}: {_DATA}, line {rows.line_num}: {error}") from None
+                raise BadInput(
+                    f"{self.path}: {_DATA}, line {rows.line_num}: {outside(error)}"
+                ) from None
             except OSError as error:
                 raise BadInput(f"{str(target)!r} cannot be written: {error.strerror}") from None
 
@@ -154,7 +156,7 @@ def _hierarchies(archive: zipfile.ZipFile, delimiter: str, encoding: str) -> dic
                 map(_without_nulls, filter(None, rows))
             )
         except csv.Error as error:
-            raise BadInput(f"{origin}, line {rows.line_num}: {error}") from None
+            raise BadInput(f"{origin}, line {rows.line_num}: {outside(error)}") from None
         if text := out.getvalue():
             hierarchies[column] = parse_hierarchy(text, column, origin=origin, delimiter=delimiter)
     return hierarchies
@@ -176,7 +178,7 @@ def _parse_xml(archive: zipfile.ZipFile, name: str, encoding: str) -> ET.Element
     try:
         return ET.fromstring(text)  # noqa: S314 - entities, the risk of XML, raise an error above
     except ET.ParseError as error:
-        raise BadInput(f"{location} is not XML: {error}") from None
+        raise BadInput(f"{location} is not XML: {outside(error)}") from None
 
 
 def _read_text(archive: zipfile.ZipFile, name: str, encoding: str) -> str:

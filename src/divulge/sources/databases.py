@@ -32,7 +32,7 @@ import duckdb
 import pyarrow as pa
 
 from divulge import engines
-from divulge.arguments import arg
+from divulge.arguments import arg, outside
 from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput, DivulgeError, MissingDependency
 from divulge.sources.arrow_values import checked_reader
@@ -100,7 +100,9 @@ def one_select(sql: str, dialect: str | None) -> str:
         ]
     except sqlglot.errors.SqlglotError as error:
         reason = str(error).splitlines()[0].rstrip(".")
-        raise BadInput(f"the statement of {arg('sql')} cannot be understood: {reason}") from None
+        raise BadInput(
+            f"the statement of {arg('sql')} cannot be understood: {outside(reason)}"
+        ) from None
     writing = (exp.DML, exp.DDL, exp.Into, exp.Command, exp.Lock)
     nodes = [node for statement in parsed for node in statement.walk()]
     if len(parsed) != 1 or not isinstance(
@@ -148,7 +150,7 @@ def read_sqlite(files: Files, options: ReadOptions, *, source: str, engine: Duck
                 how = {"table": name}
                 stored = _store(connection, name, engine=engine, source=description)
     except sqlite3.Error as error:
-        raise BadInput(f"{source} cannot be read: {error}") from error
+        raise BadInput(f"{source} cannot be read: {outside(error)}") from error
     texts = [column for column, type_ in engine.describe(stored) if type_ == "VARCHAR"]
     dates = column_types(engine, stored, texts, numbers=False)
     return table_of(
@@ -209,7 +211,7 @@ def _store(connection: sqlite3.Connection, table: str, *, engine: DuckDBEngine, 
             reason = "a text in it is not UTF-8"
         else:
             reason = str(failures[0])
-        raise BadInput(f"{source} cannot be read: {reason}") from error
+        raise BadInput(f"{source} cannot be read: {outside(reason)}") from error
 
 
 def _columns_in_sqlite(
@@ -299,7 +301,7 @@ def _read_duckdb_query(path: Path, sql: str, *, source: str, engine: DuckDBEngin
             stored = engine.store(relation.to_arrow_reader(_BATCH_ROWS))
     except duckdb.Error as error:
         reason = str(error).replace(str(path), source).splitlines()[0]
-        raise BadInput(f"{description} cannot be answered: {reason}") from None
+        raise BadInput(f"{description} cannot be answered: {outside(reason)}") from None
     return table_of(
         engine, stored, source=description, reading=ReadSettings("duckdb", {"sql": sql})
     )
@@ -371,7 +373,7 @@ def read_postgres(address: Address, options: ReadOptions, *, engine: DuckDBEngin
     # Raised outside of the handler: the driver's own message may hold the password, and must not be
     # chained.
     reason = failure.removeprefix("IO: ").removeprefix("[libpq] ")
-    raise BadInput(f"{address.display_name} cannot be read: {reason}")
+    raise BadInput(f"{address.display_name} cannot be read: {outside(reason)}")
 
 
 def _read_postgres_table(
@@ -494,7 +496,7 @@ def read_adbc(address: Address, options: ReadOptions, *, engine: DuckDBEngine) -
             hint=f"Install it: pip install adbc-driver-{name}, or as a driver manifest "
             "(ADBC_DRIVER_PATH)",
         )
-    raise BadInput(f"{address.display_name} cannot be read: {failure}")
+    raise BadInput(f"{address.display_name} cannot be read: {outside(failure)}")
 
 
 def _find_driver(name: str) -> str:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from divulge.arguments import Sentence, arg
+from divulge.arguments import Sentence, arg, outside
 from divulge.engines import DuckDBEngine, Engine
 from divulge.errors import BadInput, listed
 from divulge.sources.hive_partitions import folder_values, with_folder_columns
@@ -102,7 +102,7 @@ def _sample(path: Path, *, display_name: str) -> str:
         with pa.input_stream(str(path), compression=compression(path)) as stream:
             data: bytes = stream.read(_SAMPLE_BYTES)
     except OSError as error:
-        raise BadInput(f"{display_name} cannot be read: {error}") from error
+        raise BadInput(f"{display_name} cannot be read: {outside(error)}") from error
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise BadInput(f"{display_name} is UTF-16 text", hint=f"Pass {arg('encoding', 'utf-16')}")
     if len(data) == _SAMPLE_BYTES:
@@ -824,6 +824,7 @@ def _as_utf8(path: Path, *, engine: DuckDBEngine, encoding: str, display_name: s
             out.write(decoder.decode(b"", final=True))
     except (UnicodeError, OSError) as error:
         raise BadInput(
-            f"{display_name} cannot be read as {encoding}: {error}", hint="Pass another encoding"
+            f"{display_name} cannot be read as {encoding}: {outside(error)}",
+            hint="Pass another encoding",
         ) from error
     return copy

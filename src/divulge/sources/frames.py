@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from divulge.arguments import outside
 from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput
 from divulge.sources.arrow_files import dataset_relation
@@ -54,7 +55,7 @@ def _read_polars(frame: Any, *, engine: DuckDBEngine) -> Table:
     try:
         schema = frame.collect_schema()
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise BadInput(f"the Polars frame cannot be read: {error}") from error
+        raise BadInput(f"the Polars frame cannot be read: {outside(error)}") from error
     check_names(schema.names(), source="the Polars frame")
     objects = [name for name, type_ in schema.items() if type_ == pl.Object]
     if objects:

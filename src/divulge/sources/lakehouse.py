@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
 
-from divulge.arguments import arg
+from divulge.arguments import arg, outside
 from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput, MissingDependency, listed
 from divulge.sources.arrow_values import checked_reader
@@ -66,7 +66,8 @@ def read_lakehouse(
         )
     # Outside of the handler: the library's message may hold the address as it was given.
     raise BadInput(
-        f"the {log_table.format} table {source} cannot be read: {reason}", hint="Is it damaged?"
+        f"the {log_table.format} table {source} cannot be read: {outside(reason)}",
+        hint="Is it damaged?",
     )
 
 

@@ -20,6 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
+from divulge.arguments import outside
 from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput, MissingDependency
 from divulge.sources.paths import LOGS, Address, TableFormat
@@ -105,7 +106,7 @@ def download(address: Address, engine: DuckDBEngine) -> Path:
     if failure is None:
         return copy
     # Raised outside of the handlers, whose errors hold the address as it was given.
-    raise BadInput(f"{address.display_name} cannot be fetched: {address.redact(failure)}")
+    raise BadInput(f"{address.display_name} cannot be fetched: {outside(address.redact(failure))}")
 
 
 @dataclass(frozen=True)
@@ -241,7 +242,7 @@ def _failure(error: Exception, address: Address) -> BadInput:
         if _SECRET_VARIABLES.match(variable) and value:
             line = line.replace(value, "***")
     return BadInput(
-        f"{address_text} cannot be read: {address.redact(line)}",
+        f"{address_text} cannot be read: {outside(address.redact(line))}",
         hint=f"Are these set: {variables}?",
     )
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from divulge.arguments import outside
 from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput, MissingDependency
 from divulge.sources import spreadsheet_process
@@ -92,7 +93,7 @@ def _cells(
     target.unlink()
     if "error" in answer:
         raise BadInput(
-            f"{source} is not a readable spreadsheet: {answer['error']}",
+            f"{source} is not a readable spreadsheet: {outside(answer['error'])}",
             hint="Is it damaged, or encrypted?",
         )
     if answer["chosen"] is None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from divulge.arguments import outside
 from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput, MissingDependency, listed
 from divulge.sources.delimited import recast
@@ -56,7 +57,7 @@ def read_statistics(
                 str(files.paths[0]), output_format="dict", encoding=encoding, **how
             )
         except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, ValueError, OSError) as error:
-            message = f"{source} is not a readable file of {files.kind}: {error}"
+            message = f"{source} is not a readable file of {files.kind}: {outside(error)}"
             raise BadInput(message, hint="Is it damaged, or of another encoding?") from None
         return columns_and_metadata
 

@@ -229,7 +229,7 @@ class PersonDocument(TypedDict):
 class ReportRequirement(TypedDict):
     """One requirement in a report."""
 
-    promise: Note
+    promise: DataValue
     bound: Parameter | FractionText | None
     value: Measure | FractionText | None
     holds: bool
@@ -241,7 +241,7 @@ class ReportDocument(TypedDict):
     about: FileName
     audience: Word
     date: Moment
-    answer: Note
+    answer: DataValue
     promises: list[ReportRequirement]
     attacks: list[AttemptSummary]
     sections: list[Word]
