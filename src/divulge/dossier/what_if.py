@@ -498,8 +498,8 @@ def enhance_each(
     )
 
 
-# --- leakage of a published table about one person (Whang and Garcia-Molina, section 3)
-# ------------
+# --- leakage of a published table about one person ------------------------------------------------
+# Whang and Garcia-Molina, section 3.
 #
 # Each row of a release becomes a record, each column a label. A cell of only stars contains no
 # information. The adversary merges the rows that agree on all quasi-identifiers, including those of

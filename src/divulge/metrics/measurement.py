@@ -427,8 +427,7 @@ _OVERLAP_LIMITATION = (
 )
 
 
-# --- from counts to a measurement: form the beliefs, score every metric
-# ----------------------------
+# --- from counts to a measurement: form the beliefs, score every metric ---------------------------
 
 
 def measure_request(

@@ -262,6 +262,3 @@ class Metric(Generic[View]):
         if self.worse == "high":
             return value <= bound + TOLERANCE
         return value >= bound - TOLERANCE
-
-
-# --- all of them ----------------------------------------------------------------------------------
