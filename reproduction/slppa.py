@@ -194,7 +194,7 @@ def section_3() -> RowsAndFigures:
     title="Definitions 1 to 4",
     told="Eight people in two groups. The second group holds (M, Doctor) twice, so Eric and "
     "Henry are linked with probability 1/2.",
-    how="`dv.check_anatomized`, as exact fractions.",
+    how="`dv.check`, as exact fractions.",
 )
 def table_3() -> RowsAndFigures:
     """The four levels of Table 3."""
@@ -489,7 +489,7 @@ def section_5_1() -> RowsAndFigures:
     "example",
     title="the four requirements by example",
     told="The pair (M, Doctor) in the second group is overlooked twice.",
-    how="`dv.check_anatomized`; shares of one group by counting.",
+    how="`dv.check`; shares of one group by counting.",
 )
 def section_5_2() -> RowsAndFigures:
     """Inferences of the attacker about Alice."""

@@ -12,8 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+import divulge as dv
 from divulge.adversary import Adversary
+from divulge.api.check_groups import ReleaseCheck
 from divulge.cli.main import run
+from divulge.policy import Verdict
 
 
 def with_adversary(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -22,6 +25,20 @@ def with_adversary(options: Mapping[str, Any]) -> dict[str, Any]:
     others = {name: value for name, value in options.items() if name not in hers}
     said = {name: value for name, value in options.items() if name in hers}
     return {**others, "adversary": Adversary(**said)} if said else others
+
+
+def verdict_of(*args: Any, **options: Any) -> Verdict:
+    """Check something that has classes."""
+    verdict = dv.check(*args, **options)
+    assert isinstance(verdict, Verdict)
+    return verdict
+
+
+def group_check_of(*args: Any, **options: Any) -> ReleaseCheck:
+    """Check the groups of an anatomized release."""
+    release_check = dv.check(*args, **options)
+    assert isinstance(release_check, ReleaseCheck)
+    return release_check
 
 
 def without_digests(text: str) -> str:

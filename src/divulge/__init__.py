@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _NAMES_BY_MODULE = {
     "api.measure": "measure",
-    "api.check": "check check_anatomized",
+    "api.check": "check",
     "api.profile": "profile",
     "api.rank": "rank growing",
     "api.perturbed": "perturbed",
@@ -27,7 +27,8 @@ _NAMES_BY_MODULE = {
     "api.apply": "apply",
     "api.advise": "advise",
     "api.anatomize": "anatomize",
-    "api.query": "query open_release",
+    "api.opened": "open_release",
+    "api.query": "query",
     "api.attack": "attack",
     "api.report": "report",
     "api.side_by_side": "side_by_side",

@@ -10,15 +10,14 @@ from divulge.api.anatomize import anatomize as anatomize
 from divulge.api.apply import apply as apply
 from divulge.api.attack import attack as attack
 from divulge.api.check import check as check
-from divulge.api.check import check_anatomized as check_anatomized
 from divulge.api.compare import compare as compare
 from divulge.api.compose import compose as compose
 from divulge.api.cut import cut as cut
 from divulge.api.generalize import generalize as generalize
 from divulge.api.measure import measure as measure
+from divulge.api.opened import open_release as open_release
 from divulge.api.perturbed import perturbed as perturbed
 from divulge.api.profile import profile as profile
-from divulge.api.query import open_release as open_release
 from divulge.api.query import query as query
 from divulge.api.rank import growing as growing
 from divulge.api.rank import rank as rank

@@ -15,6 +15,7 @@ from divulge.anatomization import InfeasibleModel
 from divulge.api.anatomize import anatomize
 from tests.anatomization.literature import expected
 from tests.anatomization.public import ADULT, CENSUS, public
+from tests.helpers import group_check_of
 
 pytestmark = pytest.mark.public_data
 
@@ -85,7 +86,7 @@ def test_good_choices_are_published(
         **TABLE_7,
     )
     folder = release.write(tmp_path / "out")
-    found = dv.check_anatomized(folder, alpha=0.5, beta=bound, gamma=0.005, delta=bound)
+    found = group_check_of(folder, alpha=0.5, beta=bound, gamma=0.005, delta=bound)
     assert found.holds
     assert len(found.tables) == 4
     name = names[0]

@@ -21,13 +21,14 @@ from divulge.anatomization.tables import build_released_tables
 from divulge.errors import BadInput
 from tests.anatomization.checker import Drawn, drawn
 from tests.anatomization.literature import QUASI_IDENTIFIERS, expected, table_1
+from tests.helpers import group_check_of
 from tests.queries.test_query import TABLE_3, without_groups
 
 FOUR = ("alpha", "beta", "gamma", "delta")
 
 
 def test_table_3_has_the_levels_of_the_errata() -> None:
-    found = dv.check_anatomized(TABLE_3, sensitive="Salary", beta="99/100")
+    found = group_check_of(TABLE_3, sensitive="Salary", beta="99/100")
     assert found.levels.alpha == Fraction(expected("alpha-Table3"))
     assert found.levels.beta == Fraction(expected("def2-beta"))
     assert found.levels.gamma == Fraction(expected("def3-gamma"))
@@ -37,7 +38,7 @@ def test_table_3_has_the_levels_of_the_errata() -> None:
 
 
 def test_the_whole_table_as_one_group_has_the_golden_levels() -> None:
-    assert dv.check_anatomized(
+    assert group_check_of(
         without_groups(TABLE_3), sensitive="Salary", beta="99/100"
     ).levels.texts() == expected("whole-table-levels")
 
@@ -55,7 +56,7 @@ def test_bounds_are_checked_for_every_group(
     holds: bool,  # noqa: FBT001
     breaking: int,
 ) -> None:
-    found = dv.check_anatomized(TABLE_3, sensitive="Salary", **bounds)
+    found = group_check_of(TABLE_3, sensitive="Salary", **bounds)
     assert (found.holds, found.breaking) == (holds, breaking)
 
 
@@ -80,11 +81,11 @@ def test_groups_may_have_any_whole_numbers(groups: tuple[int, int], type_: pa.Da
     second = pa.table(
         {"GID": numbers.take(pa.array([4, 3, 2, 1, 0])), "salary": ["u", "u", "v", "v", "u"]}
     )
-    found = dv.check_anatomized([first, second], sensitive="salary", beta="99/100")
+    found = group_check_of([first, second], sensitive="salary", beta="99/100")
     assert found.levels.texts() == {"alpha": "2/3", "beta": "2/3", "gamma": "4/9", "delta": "1/10"}
     others = second.set_column(0, "GID", pa.array([7, 7, 7, 8, 8], pa.int8()))
     with pytest.raises(BadInput, match="do not have the same groups"):
-        dv.check_anatomized([first, others], sensitive="salary", beta="99/100")
+        dv.check([first, others], sensitive="salary", beta="99/100")
 
 
 @given(seed=st.integers(0, 2**32), tables=st.integers(1, 4))
@@ -99,7 +100,7 @@ def test_released_tables_have_the_levels_of_the_grouping(seed: int, tables: int)
         seed=seed,
     )
     made = [table.rows for table in build_released_tables(found, secret=seed).tables]
-    assert dv.check_anatomized(made, sensitive="Salary", beta="99/100").levels == found.levels
+    assert group_check_of(made, sensitive="Salary", beta="99/100").levels == found.levels
 
 
 @settings(deadline=None, max_examples=60)
@@ -122,7 +123,7 @@ def test_levels_need_only_the_tables(table: Drawn, data: st.DataObject, piece: i
         named = zip(FOUR, table.bounds, strict=True)
         # a bound of 1 is rejected
         bounds: dict[str, Any] = {name: bound for name, bound in named if bound != 1}
-        found = dv.check_anatomized(made, sensitive=table.sensitive, **bounds)
+        found = group_check_of(made, sensitive=table.sensitive, **bounds)
     worst = [
         max(column) for column in zip(*(table.levels(members) for members in groups), strict=True)
     ]
@@ -177,17 +178,17 @@ def change(place: int, **columns: list[Any]) -> list[pa.Table]:
 )
 def test_tables_that_do_not_belong_together_are_refused(tables: list[pa.Table], told: str) -> None:
     with pytest.raises(BadInput, match=told):
-        dv.check_anatomized(tables, sensitive="Salary")
+        dv.check(tables, sensitive="Salary")
 
 
 def test_third_party_release_needs_a_sensitive_column() -> None:
     with pytest.raises(BadInput, match="not known which column"):
-        dv.check_anatomized(TABLE_3)
+        dv.check(TABLE_3)
 
 
 def test_other_names_for_group_and_count() -> None:
     renamed = [table.rename_columns({"GID": "bucket", "Count": "n"}) for table in TABLE_3]
-    assert dv.check_anatomized(
+    assert group_check_of(
         renamed, sensitive="Salary", group="bucket", count="n", beta="99/100"
     ).levels.beta == Fraction(1, 2)
     assert dv.query(renamed, "Salary = 4500", group="bucket", count="n").estimate == 2.0

@@ -78,9 +78,7 @@ def test_the_release_meets_its_bounds_and_has_one_file_per_table(
         "sensitive.csv",
     ]
     assert release.table_columns == (("Age", "Zipcode", "Gender"), ("Job",), ("Salary",))
-    found = dv.check_anatomized(
-        folder, **{name: BOUNDS[name] for name in ("alpha", "beta", "gamma", "delta")}
-    )
+    found = dv.check(folder, **{name: BOUNDS[name] for name in ("alpha", "beta", "gamma", "delta")})
     assert found.holds
     assert found.levels == release.levels
 
@@ -205,7 +203,7 @@ def test_every_method_is_published_and_checked(
     )
     folder = release.write(tmp_path / "out")
     # A permutation guarantees nothing; it is checked against the bounds passed here.
-    found = dv.check_anatomized(folder, **(bounds or {"beta": "99/100"}))
+    found = dv.check(folder, **(bounds or {"beta": "99/100"}))
     assert found.holds
     assert len(found.tables) == tables
 
@@ -279,7 +277,7 @@ def test_a_third_party_release_is_a_folder_of_tables(source: Path, tmp_path: Pat
     folder = decide(source).write(tmp_path / "out")
     (folder / "manifest.json").unlink()
     assert dv.query(folder, "Age > 30").estimate == 6.0
-    assert dv.check_anatomized(folder, sensitive="Salary", beta="1/4").holds
+    assert dv.check(folder, sensitive="Salary", beta="1/4").holds
 
 
 @pytest.mark.parametrize(
@@ -303,7 +301,7 @@ def test_several_sensitive_columns_have_a_table_each(source: Path, tmp_path: Pat
         "sensitive_1.csv",
         "sensitive_2.csv",
     ]
-    assert dv.check_anatomized(folder, beta="1/2").holds
+    assert dv.check(folder, beta="1/2").holds
 
 
 def test_nulls_are_a_value_or_left_out(tmp_path: Path) -> None:

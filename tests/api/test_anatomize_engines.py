@@ -169,11 +169,9 @@ def test_the_release_meets_its_bounds_and_has_all_values(
         "disk": ("disk", True),
         "the cluster": ("cluster", True),
     }["memory" if chunked.row_limit is None else chunked.storage]
-    assert dv.check_anatomized(folder, **BOUNDS).levels == release.levels
+    assert dv.check(folder, **BOUNDS).levels == release.levels
     broken = BOUNDS | {"delta": "1/9"}
-    elsewhere, at_home = (
-        dv.check_anatomized(folder, **broken, engine=engine) for engine in (chunked, None)
-    )
+    elsewhere, at_home = (dv.check(folder, **broken, engine=engine) for engine in (chunked, None))
     assert replace(elsewhere, settings={**elsewhere.settings, "engine": "duckdb"}) == at_home
     assert dv.query(folder, "job = 'a'").estimate == sum(
         job == "a" for job in table.column("job").to_pylist()
@@ -361,7 +359,7 @@ def test_a_memory_limit_groups_in_chunks(tmp_path: Path, monkeypatch: pytest.Mon
     assert document["settings"]["chunks"] == 9
     assert "stayed on disk and was grouped in 9 chunks" in document["notes"][0]
     assert Fraction(document["levels"]["beta"]) <= Fraction(1, 8)
-    assert run_cli("anatomize", str(tmp_path / "out"), "--check", "--beta", "1/8").code == 0
+    assert run_cli("check", str(tmp_path / "out"), "--beta", "1/8").code == 0
     assert pq.read_table(tmp_path / "out" / "sensitive.parquet").num_rows <= rows
     refused = run_cli(*command, "--beta", "1/8", "--attack", "--dry-run")
     assert (refused.code, refused.err.count("\n")) == (2, 1)

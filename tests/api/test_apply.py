@@ -18,7 +18,7 @@ from divulge.engines import DuckDBEngine, SparkEngine
 from divulge.errors import BadInput
 from divulge.policy import Policy
 from divulge.releases import GeneralizedRelease, Unverified, private_place
-from tests.helpers import run_cli, with_adversary
+from tests.helpers import run_cli, verdict_of, with_adversary
 from tests.releases.folders import names
 
 ZIP = {
@@ -681,7 +681,7 @@ def test_the_accepted_risk_is_in_the_first_sentence_and_the_manifest(
 def test_check_judges_the_new_records_among_themselves(release: Path, tmp_path: Path) -> None:
     """The k is 3 among the three published records, and together with the six old ones."""
     applied = dv.apply(release, four(), tmp_path / "out")
-    verdict = dv.check(applied.folder, with_private=True)
+    verdict = verdict_of(applied.folder, with_private=True)
     assert [(outcome.new_records, outcome.value) for outcome in verdict.outcomes] == [
         (False, 3),
         (True, 3),
@@ -700,7 +700,7 @@ def test_check_warns_of_an_accepted_risk(release: Path, tmp_path: Path) -> None:
     assert (shown.code, " ".join(shown.out.split()).startswith(sentence)) == (0, True)
     document = run_cli("check", str(applied.folder), "--with-private", "--json").json()
     assert document["accepted_risk"].startswith("published with an accepted risk")
-    verdict = dv.check(applied.folder, with_private=True)
+    verdict = verdict_of(applied.folder, with_private=True)
     assert verdict.warns
     assert [outcome.value for outcome in verdict.accepted] == [1]
     report = run_cli("report", str(applied.folder), "--out", str(tmp_path / "r.html"))

@@ -19,7 +19,7 @@ import pytest
 import divulge as dv
 from divulge.engines import DuckDBEngine, SparkEngine
 from divulge.errors import BadInput
-from tests.helpers import run_cli
+from tests.helpers import run_cli, verdict_of
 
 # Four people in each of two zip codes, half of them with flu. The ninth is unique, suppressed, and
 # the only one with cancer.
@@ -81,8 +81,8 @@ def test_requirements_not_proved_by_the_files_are_named_and_never_pass(
 
 
 def test_the_private_part_or_the_original_decides(release: Path) -> None:
-    original = dv.check(release, adversary=dv.Adversary(original=PEOPLE))
-    for verdict in (dv.check(release, with_private=True), original):
+    original = verdict_of(release, adversary=dv.Adversary(original=PEOPLE))
+    for verdict in (verdict_of(release, with_private=True), original):
         assert verdict.holds
         assert [outcome.shown_by for outcome in verdict.outcomes] == ["files", "files", "publisher"]
         assert verdict.outcomes[2].value == pytest.approx(AGAINST_ORIGINAL)
@@ -100,7 +100,7 @@ def test_a_bound_between_the_two_priors_does_not_pass(release: Path) -> None:
 
 
 def test_a_requirement_violated_by_the_files_fails_whatever_else_is_unproved(release: Path) -> None:
-    verdict = dv.check(release, {"k_anonymity": 5, "entropy_leakage": BETWEEN})
+    verdict = verdict_of(release, {"k_anonymity": 5, "entropy_leakage": BETWEEN})
     assert [(outcome.promise.metric.name, outcome.holds) for outcome in verdict.outcomes] == [
         ("k_anonymity", False)
     ]
@@ -165,17 +165,17 @@ def test_the_user_s_roles_take_precedence_over_the_manifest_s(tmp_path: Path) ->
     folder = published(tmp_path / "release", {"k_anonymity": 4}, WARDS, plain="ward")
     assert dv.check(folder).holds
     # zip + ward: in each zip two people with x, two with y.
-    by_hand = dv.check(folder, quasi_identifiers=["zip", "ward"])
+    by_hand = verdict_of(folder, quasi_identifiers=["zip", "ward"])
     assert (by_hand.outcomes[0].value, by_hand.holds) == (2, False)
     policy = {
         "quasi_identifiers": ["zip", "ward"],
         "sensitive": "disease",
         "promises": {"k_anonymity": 3},
     }
-    assert dv.check(folder, policy).outcomes[0].value == 2
+    assert verdict_of(folder, policy).outcomes[0].value == 2
     # A policy that names columns, but not ward: the policy check does not know ward, whatever its
     # role in the manifest.
-    unknown = dv.check(
+    unknown = verdict_of(
         folder, {"quasi_identifiers": "zip", "sensitive": "disease", "k_anonymity": 4}
     )
     assert [finding.guard for finding in unknown.findings] == ["unknown_column"]
@@ -193,9 +193,9 @@ def test_a_manifest_with_false_roles_is_checked_by_the_user_s_policy(tmp_path: P
     folder = published(tmp_path / "release", {"k_anonymity": 4}, WARDS, plain="ward")
     _forged(folder, quasi_identifiers=["ward"], plain=["zip"])
     # four people in each ward, according to the manifest
-    assert dv.check(folder).outcomes[0].value == 4
+    assert verdict_of(folder).outcomes[0].value == 4
     policy = {"quasi_identifiers": ["zip", "ward"], "sensitive": "disease", "k_anonymity": 4}
-    assert (dv.check(folder, policy).holds, dv.check(folder, policy).outcomes[0].value) == (
+    assert (verdict_of(folder, policy).holds, verdict_of(folder, policy).outcomes[0].value) == (
         False,
         2,
     )
@@ -211,7 +211,7 @@ def test_an_identifier_declared_insensitive_by_a_manifest_fails(tmp_path: Path) 
         PEOPLE.append_column("contact", mails),
         plain="contact",
     )
-    assert [finding.guard for finding in dv.check(folder).findings] == ["looks_like_identifier"]
+    assert [finding.guard for finding in verdict_of(folder).findings] == ["looks_like_identifier"]
     assert dv.check(folder, plain="contact").holds
 
 
@@ -271,7 +271,7 @@ def test_later_rows_meet_their_requirements_with_all_earlier_ones(tmp_path: Path
             original=pa.concat_tables([PEOPLE, PEOPLE.slice(0, 4), PEOPLE.slice(0, 1)])
         ),
     )
-    verdict = dv.check(tmp_path / "3", with_private=True)
+    verdict = verdict_of(tmp_path / "3", with_private=True)
     assert {outcome.promise.metric.name: outcome.value for outcome in verdict.outcomes} == {
         name: pytest.approx(everything[name].value) for name in ("k_anonymity", "t_closeness")
     }
@@ -280,13 +280,13 @@ def test_later_rows_meet_their_requirements_with_all_earlier_ones(tmp_path: Path
     refused = run_cli("check", str(tmp_path / "3"))
     assert refused.code == 2
     assert "--with-private" in refused.err
-    given = dv.check(tmp_path / "3", {"k_anonymity": 2}, with_private=True)
+    given = verdict_of(tmp_path / "3", {"k_anonymity": 2}, with_private=True)
     assert (given.holds, given.settings["release"]["with_earlier"]) == (False, False)
     assert {outcome.shown_by for outcome in verdict.outcomes} == {"publisher"}
     assert "every value" in run_cli("query", str(tmp_path / "3"), "zip = 'a'").err
 
 
-def test_an_anatomized_release_refers_to_check_anatomized(tmp_path: Path) -> None:
+def test_an_anatomized_release_is_checked_by_its_groups(tmp_path: Path) -> None:
     ages = pa.table({"age": [30, 33, 45, 42], "salary": [45, 60, 47, 50]})
     folder = dv.anatomize(ages, sensitive="salary", quasi_identifiers="age", beta="1/2").write(
         tmp_path / "release"
@@ -294,10 +294,10 @@ def test_an_anatomized_release_refers_to_check_anatomized(tmp_path: Path) -> Non
     shown = run_cli("check", str(folder), "--json")
     assert (shown.code, shown.json()["levels"]["beta"]) == (0, "1/2")
     assert run_cli("check", str(folder), "--k-anonymity", "2").code == 2
-    for call in (dv.check, dv.measure):
-        with pytest.raises(BadInput, match="anatomized release"):
-            call(folder)
-    assert "anatomize" in run_cli("measure", str(folder)).err
+    assert dv.check(folder).holds
+    with pytest.raises(BadInput, match="anatomized release, which has groups and no classes"):
+        dv.measure(folder)
+    assert f"divulge check {folder}" in run_cli("measure", str(folder)).err
 
 
 def test_options_without_effect_are_errors(release: Path) -> None:

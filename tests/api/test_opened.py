@@ -111,7 +111,7 @@ def test_functions_hash_each_file_of_a_release_once(
             [folder / "generalized", folder / "anatomized"], truth=PEOPLE
         ),
         "check": lambda: dv.check(folder / "generalized"),
-        "check_anatomized": lambda: dv.check_anatomized(folder / "anatomized"),
+        "check groups": lambda: dv.check(folder / "anatomized"),
         "utility": lambda: dv.utility(PEOPLE, folder / "generalized"),
     }
     for name, call in calls.items():
@@ -122,14 +122,14 @@ def test_functions_hash_each_file_of_a_release_once(
 
 def test_each_input_opens_as_its_kind(folder: Path) -> None:
     kinds = {
-        "table": opened.open_input(PEOPLE),
-        "file": opened.open_input(folder / "people.csv"),
-        "named file": opened.open_input({"source": folder / "people.csv", "delimiter": ","}),
-        "generalized": opened.open_input(folder / "generalized"),
-        "source": opened.open_input(dv.open_release(folder / "generalized")),
-        "anatomized": opened.open_input(folder / "anatomized"),
-        "groups": opened.open_input(dv.open_release(folder / "anatomized")),
-        "linked": opened.open_input([PEOPLE, PEOPLE]),
+        "table": dv.open_release(PEOPLE),
+        "file": dv.open_release(folder / "people.csv"),
+        "named file": dv.open_release({"source": folder / "people.csv", "delimiter": ","}),
+        "generalized": dv.open_release(folder / "generalized"),
+        "source": dv.open_release(dv.open_release(folder / "generalized")),
+        "anatomized": dv.open_release(folder / "anatomized"),
+        "groups": dv.open_release(dv.open_release(folder / "anatomized")),
+        "linked": dv.open_release([PEOPLE, PEOPLE]),
     }
     assert {name: type(value) for name, value in kinds.items()} == {
         "table": opened.ThirdPartyTable,
@@ -142,7 +142,7 @@ def test_each_input_opens_as_its_kind(folder: Path) -> None:
         "linked": opened.OpenedAnatomized,
     }
     for value in kinds.values():
-        assert opened.open_input(value) is value
+        assert dv.open_release(value) is value
 
 
 @pytest.mark.parametrize("release", ["generalized", "anatomized"])
@@ -152,12 +152,11 @@ def test_a_changed_file_is_an_error_in_every_verb(verb: str, release: str, folde
     path = next(path for path in (folder / release).iterdir() if path.name != "manifest.json")
     path.write_bytes(path.read_bytes() + b"\n")
     changed = folder / release
-    check = dv.check if release == "generalized" else dv.check_anatomized
     calls: dict[str, Any] = {
         "attack": lambda: dv.attack(changed, truth=PEOPLE),
         "query": lambda: dv.query(changed, "zip = 'a'"),
         "compose": lambda: dv.compose([changed, PEOPLE], truth=PEOPLE),
-        "check": lambda: check(changed),
+        "check": lambda: dv.check(changed),
         "utility": lambda: dv.utility(PEOPLE, changed),
         "compare": lambda: dv.compare([PEOPLE, changed], **ROLES),
     }

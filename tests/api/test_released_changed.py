@@ -18,7 +18,7 @@ import pytest
 
 import divulge as dv
 from divulge.errors import BadInput
-from tests.helpers import run_cli
+from tests.helpers import run_cli, verdict_of
 
 LEVELS = {"age": {"rows": {str(age): [str(age // 2), "*"] for age in range(4)}}}
 ASKED: dict[str, Any] = {
@@ -88,7 +88,7 @@ def test_the_check_uses_the_class_in_which_people_were_published(seed: int, tmp_
     assert any(f"finds {alone} p" in note for note in release.after.notes)
     assert "an upper bound" in release.after.notes[0]
     # The written release is checked again by the same joint classes.
-    again = dv.check(
+    again = verdict_of(
         release.write(tmp_path / "new"),
         adversary=dv.Adversary(original=now, **her.explicit_settings),
         person="id",
@@ -123,9 +123,7 @@ def test_groups_lie_within_prior_classes(tmp_path: Path) -> None:
     }
     release = dv.anatomize(now, **asked, beta="9/10", seed=1, adversary=her)
     folder = release.write(tmp_path / "groups")
-    checked = dv.check_anatomized(
-        folder, adversary=dv.Adversary(original=now, **her.explicit_settings)
-    )
+    checked = dv.check(folder, adversary=dv.Adversary(original=now, **her.explicit_settings))
     assert checked.settings["released"][0]["made_of"] == "the Arrow table"
     assert release.levels.beta <= Fraction(9, 10)
 

@@ -21,7 +21,7 @@ from divulge.engines import DuckDBEngine, SparkEngine
 from divulge.errors import BadInput, Infeasible
 from divulge.releases import Unverified
 from tests.api.test_prior_releases import PEOPLE, SOME_OUT, decide, publish_without_c, publish_zip
-from tests.helpers import run_cli
+from tests.helpers import group_check_of, run_cli, verdict_of
 
 Engine = DuckDBEngine | SparkEngine
 ROLES: dict[str, Any] = {"sensitive": "disease", "quasi_identifiers": ["age"], "leave_out": ["zip"]}
@@ -64,7 +64,7 @@ def test_joint_groups_meet_the_bounds(engine: Engine, tmp_path: Path) -> None:
         table, **ROLES, beta="1/2", tables=1, seed=1, adversary=dv.Adversary(released=first)
     )
     folder = release.write(tmp_path / "second")
-    assert dv.check_anatomized(folder).holds
+    assert dv.check(folder).holds
     assert release.settings["released"][0]["release"] == str(first)
     assert any("upper bound" in note for note in release.notes)
     assert "first" not in (folder / "manifest.json").read_text()
@@ -224,19 +224,19 @@ def test_joint_groups_are_checked_against_bounds(engine: Engine, tmp_path: Path)
     )
     careless = dv.anatomize(people, **ROLES, beta="1/2", tables=1, seed=1)
     folder = careless.write(tmp_path / "careless")
-    assert dv.check_anatomized(folder, engine=engine).holds
-    found = dv.check_anatomized(folder, adversary=her, engine=engine)
+    assert dv.check(folder, engine=engine).holds
+    found = group_check_of(folder, adversary=her, engine=engine)
     assert not found.holds
     assert found.levels.beta == worst_share(people, careless)
     assert found.settings["released"][0]["kind"] == "generalized"
     assert "an upper bound" in found.notes[0]
-    verdict = dv.check(folder, {"l_diversity": 2}, adversary=her, engine=engine)
+    verdict = verdict_of(folder, {"l_diversity": 2}, adversary=her, engine=engine)
     assert (verdict.holds, verdict.measurement["l_diversity"].value) == (False, 1)
     alike = dv.anatomize(
         people, **ROLES, beta="1/2", tables=1, seed=1, adversary=replace(her, original=None)
     )
     folder = alike.write(tmp_path / "alike")
-    found = dv.check_anatomized(folder, adversary=her, engine=engine)
+    found = group_check_of(folder, adversary=her, engine=engine)
     assert (found.holds, found.levels, found.groups) == (True, alike.levels, alike.summary.groups)
     assert dv.check(folder, {"l_diversity": 2}, adversary=her, engine=engine).holds
 
@@ -260,7 +260,7 @@ def test_a_prior_release_may_be_anatomized(tmp_path: Path) -> None:
     others = dv.anatomize(
         people, **{**asked, "leave_out": ["age"], "quasi_identifiers": ["zip"]}, beta="1/2", seed=2
     )
-    found = dv.check_anatomized(others, adversary=her)
+    found = group_check_of(others, adversary=her)
     assert "no upper bound" in found.notes[0], (
         "four people of each zip have the same disease: nobody knows their groups"
     )

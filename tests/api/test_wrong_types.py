@@ -81,7 +81,6 @@ CALLS: dict[str, Callable[[], Arguments]] = {
     "dv.apply": lambda: call("release", PEOPLE, "out", force=True),
     "dv.attack": lambda: call(PEOPLE, truth=PEOPLE, knows="zip", sensitive="disease", records=2),
     "dv.check": lambda: call(PEOPLE, KEPT, **ROLES),
-    "dv.check_anatomized": lambda: call(GROUPS, sensitive="job", beta="99/100"),
     "dv.compare": lambda: call([PEOPLE, PEOPLE], **ROLES),
     "dv.compose": lambda: call(
         [PEOPLE.select(["zip", "disease"]), PEOPLE], truth=PEOPLE, sensitive="disease"

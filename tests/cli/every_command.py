@@ -141,7 +141,7 @@ GOOD: Mapping[str, Sequence[str]] = {
         "1",
     ),
     "anatomize --advise": ("anatomize", "@t.csv", *ANATOMY, "--advise", "--queries", "10"),
-    "anatomize --check": ("anatomize", "@tables", "--check", "--beta", "1/2"),
+    "check --beta": ("check", "@tables", "--beta", "1/2"),
     "attack": (
         "attack",
         "@release",
@@ -277,7 +277,7 @@ WITH_ANOTHER_CODE: Mapping[str, tuple[int, Sequence[str]]] = {
         1,
         ("attack", "@t.csv", "--truth", "@t.csv", "--knows", "age,sex", "--k-anonymity", "20"),
     ),
-    "anatomize --check": (1, ("anatomize", "@tables", "--check", "--beta", "1/9")),
+    "check --beta": (1, ("check", "@tables", "--beta", "1/9")),
     "apply": (1, ("apply", "@release", "@many.csv", "--out", "@no")),
     "generalize": (
         3,

@@ -161,41 +161,26 @@ def test_attacks_are_shown_with_the_guarantee(people: str) -> None:
 def test_a_release_is_checked_from_its_files(people: str, tmp_path: Path) -> None:
     out = str(tmp_path / "out")
     run_cli(*anatomize(people, *BOUNDS, "--out", out, "--format", "parquet"))
-    good = run_cli("anatomize", out, "--check", "--beta", "1/4", "--json")
+    good = run_cli("check", out, "--beta", "1/4", "--json")
     assert good.code == 0
     assert good.json()["holds"] is True
-    bad = run_cli("anatomize", out, "--check", "--beta", "1/5", "--json")
+    bad = run_cli("check", out, "--beta", "1/5", "--json")
     assert bad.code == 1
     assert bad.json()["broken"] == ["beta"]
     assert bad.json()["breaking_groups"] == 2
-    assert "BROKEN" in run_cli("anatomize", out, "--check", "--beta", "1/5").out
+    assert "BROKEN" in run_cli("check", out, "--beta", "1/5").out
 
 
 def test_options_that_a_check_ignores_are_rejected(people: str, tmp_path: Path) -> None:
     out = str(tmp_path / "out")
     run_cli(*anatomize(people, *BOUNDS, "--out", out, "--queries", "0"))
-    making = [
-        "--attack",
-        "--queries 5",
-        "--workload range",
-        "--out x",
-        "--seed 1",
-        "--dry-run",
-        "--force",
-        "--format csv",
-    ]
-    dividing = [
-        "--qi age",
-        "--identifier name",
-        "--nulls drop",
-        "--tables 2",
-        "--method anatomy",
-        "--locality",
-    ]
-    for idle in [*making, *dividing, "--delimiter ;"]:
-        found = run_cli("anatomize", out, "--check", *idle.split())
+    unused = ["--qi age", "--identifier name", "--joint", "--sample 3", "--delimiter ;"]
+    for option in unused:
+        found = run_cli("check", out, *option.split())
         assert found.code == 2
-        assert f"{idle.split()[0]} has no effect with --check" in found.err
+        assert f"{option.split()[0]} has no effect on" in found.err
+    table = run_cli("check", people, "--qi", "age", "--k-anonymity", "2", "--beta", "1/4")
+    assert (table.code, "--beta" in table.err and "has no effect" in table.err) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -246,12 +231,10 @@ def test_a_third_party_release_is_checked(tmp_path: Path) -> None:
     (folder / "st.csv").write_text(
         "GID,disease,Count\n1,flu,1\n1,cold,1\n2,flu,2\n", encoding="utf-8"
     )
-    found = run_cli(
-        "anatomize", str(folder), "--check", "--sensitive", "disease", "--alpha", "9/10", "--json"
-    )
+    found = run_cli("check", str(folder), "--sensitive", "disease", "--alpha", "9/10", "--json")
     assert found.json()["levels"] == {"alpha": "1/2", "beta": "1", "gamma": "1/2", "delta": "1/4"}
-    assert "not known which column" in run_cli("anatomize", str(folder), "--check").err
-    nothing = run_cli("anatomize", str(folder), "--check", "--sensitive", "disease")
+    assert "not known which column" in run_cli("check", str(folder)).err
+    nothing = run_cli("check", str(folder), "--sensitive", "disease")
     assert (nothing.code, nothing.out) == (2, "")
     assert "promises nothing" in nothing.err
     assert "alpha 1/2, beta 1, gamma 1/2, delta 1/4" in nothing.err
@@ -261,7 +244,7 @@ def test_a_third_party_release_is_checked(tmp_path: Path) -> None:
 def test_without_bounds_a_release_is_checked_against_its_own(people: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     run_cli(*anatomize(people, *BOUNDS, "--out", str(out)))
-    kept = run_cli("anatomize", str(out), "--check", "--json")
+    kept = run_cli("check", str(out), "--json")
     assert (kept.code, kept.json()["promises"]) == (
         0,
         json.loads((out / "manifest.json").read_text())["promises"],
@@ -272,10 +255,10 @@ def test_without_bounds_a_release_is_checked_against_its_own(people: str, tmp_pa
     document = json.loads((out / "manifest.json").read_text())
     document["promises"]["beta"] = "1/5"
     (out / "manifest.json").write_text(json.dumps(document), encoding="utf-8")
-    broken = run_cli("anatomize", str(out), "--check", "--json")
+    broken = run_cli("check", str(out), "--json")
     assert (broken.code, broken.json()["broken"]) == (1, ["beta"])
     # Explicit bounds take precedence, one by one.
-    laxer = run_cli("anatomize", str(out), "--check", "--beta", "1/4", "--json").json()
+    laxer = run_cli("check", str(out), "--beta", "1/4", "--json").json()
     assert (laxer["holds"], laxer["promises"]["delta"]) == (True, document["promises"]["delta"])
     assert laxer["settings"]["bounds"]["beta"] == "given"
 
@@ -294,10 +277,10 @@ def test_a_release_without_requirements_never_passes(people: str, tmp_path: Path
         "--out",
         out,
     )
-    found = run_cli("anatomize", out, "--check", "--json")
+    found = run_cli("check", out, "--json")
     assert (found.code, "holds" in found.json()) == (2, False)
     with pytest.raises(BadInput, match="promises nothing"):
-        dv.check_anatomized(dv.open_release(out))
+        dv.check(dv.open_release(out))
 
 
 @pytest.mark.parametrize(

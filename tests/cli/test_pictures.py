@@ -30,7 +30,7 @@ DRAWN = {
         ("front",),
     ),
     "anatomize": (("anatomize", "@t.csv", *ANATOMY, "--queries", "0"), ("groups",)),
-    "anatomize --check": (("anatomize", "@tables", "--check"), ("groups",)),
+    "check groups": (("check", "@tables"), ("groups",)),
     "attack": (
         ("attack", "@release", "--truth", "@t.csv", "--subsets", "1"),
         ("success", "knowledge"),

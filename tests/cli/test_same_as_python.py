@@ -71,9 +71,7 @@ CASES: dict[str, Callable[[], Result]] = {
     ),
     "anatomize people.csv --qi zip,age --sensitive disease --beta 1/2 --seed 1 --queries 0 "
     "--no-explain": lambda: dv.anatomize("people.csv", beta="1/2", seed=1, **ROLES),
-    "anatomize anatomized --check --beta 1/4": lambda: dv.check_anatomized(
-        "anatomized", beta="1/4"
-    ),
+    "check anatomized --beta 1/4": lambda: dv.check("anatomized", beta="1/4"),
     "query anatomized \"disease = 'flu'\"": lambda: dv.query("anatomized", "disease = 'flu'"),
     'query generalized "age > 40" --average age': lambda: dv.query(
         "generalized", "age > 40", average="age"

@@ -75,7 +75,7 @@ RUNS = {
             "--queries 10"
         )
     ],
-    "divulge anatomize --check": [GROUPS, "anatomize a --check --beta 1/4"],
+    "divulge check of an anatomized release": [GROUPS, "check a --beta 1/4"],
     "divulge attack": [RELEASE, "attack r --truth patients.csv --records 50 --subsets 1"],
     "divulge query": [GROUPS, "query a \"disease = 'Flu'\""],
     "divulge hierarchy build": ["hierarchy build patients.csv --column age"],

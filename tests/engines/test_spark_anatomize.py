@@ -55,7 +55,7 @@ def test_the_command(spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.Mon
         {},
     )
     assert "2 chunks of up to 150 rows" in document["notes"][0]
-    assert run_cli("anatomize", str(tmp_path / "out"), "--check", "--beta", "1/3").code == 0
+    assert run_cli("check", str(tmp_path / "out"), "--beta", "1/3").code == 0
     infeasible = run_cli(*command, "--beta", "1/9", "--dry-run")
     assert (infeasible.code, "infeasible" in infeasible.json()) == (3, True)
     for refused, told in (

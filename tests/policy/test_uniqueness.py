@@ -22,7 +22,7 @@ import divulge as dv
 from divulge.errors import BadInput, BrokenPromise, Infeasible
 from divulge.policy.uniqueness import Remedy
 from divulge.sources import Roles
-from tests.helpers import run_cli
+from tests.helpers import run_cli, verdict_of
 
 ROLES = ("quasi_identifiers", "sensitive", "plain", "weight", "identifier", "leave_out", None)
 
@@ -249,7 +249,7 @@ def test_a_high_unique_share_is_recorded_and_repeated_with_the_measured_share(
         json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["policy"]["unique_share"]
         == 0.99
     )
-    verdict = dv.check(folder)
+    verdict = verdict_of(folder)
     assert verdict.holds
     assert verdict.uniqueness is not None
     assert verdict.uniqueness.required == 0.99

@@ -161,4 +161,4 @@ def test_an_anatomized_release_is_not_bounded_by_one(name: str, bound: Any, tmp_
         PEOPLE.slice(0, 4), quasi_identifiers="age", sensitive="disease", beta="1/2"
     ).write(tmp_path / "release")
     with pytest.raises(BadInput, match=f"{name} <= .* requires nothing"):
-        dv.check_anatomized(tmp_path / "release", **{name: bound})
+        dv.check(tmp_path / "release", **{name: bound})

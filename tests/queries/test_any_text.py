@@ -12,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import divulge as dv
+from divulge.api.opened import OpenedAnatomized
 from divulge.errors import BadInput
 from divulge.queries import Source
 from tests.helpers import run_cli
@@ -81,7 +82,9 @@ _texts = st.one_of(
 
 @pytest.fixture(scope="module")
 def release() -> Source:
-    return dv.open_release(TABLE_3)
+    opened = dv.open_release(TABLE_3)
+    assert isinstance(opened, OpenedAnatomized)
+    return opened.answers
 
 
 @given(condition=_texts, measured=st.one_of(st.none(), _grammar, _comparisons))

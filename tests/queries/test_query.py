@@ -221,10 +221,12 @@ def test_columns_named_like_sql_keywords_can_be_queried() -> None:
 
 
 def test_a_query_is_one_sql_statement() -> None:
-    from divulge.api.opened import open_linked
+    from divulge.api.opened import OpenedAnatomized
     from divulge.queries.condition import parse, split_by_table
 
-    published = open_linked(TABLE_3).published()
+    opened = dv.open_release(TABLE_3)
+    assert isinstance(opened, OpenedAnatomized)
+    published = opened.answers.published
     asked = parse(QUESTION, published.columns)
     terms = split_by_table(asked.tree, published.table_index)
     sql = group_sql(published, terms, terms.tables)

@@ -391,7 +391,7 @@ def opening(kind: str, folder: Path) -> Callable[[], object]:
 def using(kind: str, folder: Path, out: Path) -> Callable[[], object]:
     """Use a release of a kind for its purpose."""
     if kind == "anatomized":
-        return lambda: (dv.query(folder, "age > 30"), dv.check_anatomized(folder, beta="1/2"))
+        return lambda: (dv.query(folder, "age > 30"), dv.check(folder, beta="1/2"))
     if kind == "applied":
         return opening(kind, folder)
 

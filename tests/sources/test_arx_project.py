@@ -12,6 +12,7 @@ import pytest
 import divulge as dv
 from divulge.errors import BadInput
 from divulge.sources import read_project
+from tests.helpers import verdict_of
 
 # [sic]: ARX writes <assigment>.
 DEFINITION = """<definition>
@@ -271,7 +272,7 @@ def test_a_project_is_a_table_with_roles_and_hierarchies(tmp_path: Path) -> None
         "age & year",
         "zip",
     ]
-    (found,) = dv.check(where, dv.Policy(uniques=1000)).findings
+    (found,) = verdict_of(where, dv.Policy(uniques=1000)).findings
     assert (found.guard, found.columns) == ("identifier_present", ("name",))
     for options in ({"delimiter": ";"}, {"header": True}, {"table": "x"}):
         with pytest.raises(BadInput, match="ARX project"):

@@ -132,7 +132,7 @@ def test_the_anatomized_page_answers_like_the_written_folder(
     page.click("button[name=publish]")
     assert page.trouble() == ""
     assert "published and verified" in page.page.inner_text("#done")
-    assert dv.check_anatomized(folder / "groups", beta="1/3").holds
+    assert dv.check(folder / "groups", beta="1/3").holds
     found = dv.query(folder / "groups", condition)
     assert found.low <= counted <= found.high
     assert [float(text) for text in asked[1][1:4]] == pytest.approx(

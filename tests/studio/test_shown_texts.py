@@ -220,7 +220,7 @@ def test_anatomize(shown: Shown) -> None:
         for line in shown.python()[0].splitlines()
         if formatting.number(general["estimate"]) in line
     ]
-    assert dv.check_anatomized("anatomized", alpha="1/2").holds
+    assert dv.check("anatomized", alpha="1/2").holds
 
 
 @pytest.mark.slow

@@ -17,10 +17,9 @@ from divulge import attacks as adversaries
 from divulge import policy as policies
 from divulge.adversary import Adversary, Assumptions
 from divulge.api.generalize import generalize
-from divulge.api.opened import OpenedAnatomized, OpenedGeneralized, open_input
+from divulge.api.opened import OpenedAnatomized, OpenedGeneralized, open_release
 from divulge.api.request import resolve_request
 from divulge.arguments import Sentence, arg
-from divulge.engines import choose_engine
 from divulge.errors import BadInput, Infeasible, listed, nearest
 from divulge.hierarchies import read_hierarchy
 from divulge.policy import Policy, Promise, guard
@@ -426,9 +425,9 @@ def _release_target(
     engine: engines.EngineChoice,
 ) -> _AttackTarget:
     """Open a release of any kind and present it as an adversary sees it."""
-    opened = open_input(release, private_part="if there", engine=engine)
+    opened = open_release(release, engine=engine)
     if isinstance(opened, OpenedAnatomized):
-        return _anatomized_target(opened, explicit_roles.sensitive, engine=engine)
+        return _anatomized_target(opened, explicit_roles.sensitive)
     if isinstance(opened, OpenedGeneralized):
         if opened.unwritten is not None:
             return _unwritten_target(opened.unwritten, engine=engine)
@@ -501,17 +500,12 @@ def _label_meanings(release: releases.GeneralizedRelease) -> dict[str, queries.M
     return meanings
 
 
-def _anatomized_target(
-    opened: OpenedAnatomized, sensitive: Names, *, engine: engines.EngineChoice
-) -> _AttackTarget:
+def _anatomized_target(opened: OpenedAnatomized, sensitive: Names) -> _AttackTarget:
     """Present an anatomized release, our own or a third party's."""
-    published = opened.published(sensitive=as_names(sensitive), engine=choose_engine(engine))
-    anatomization.check_groups(published)
+    published = opened.with_sensitive(sensitive).answers.published
     table = adversaries.put_together(published)
-    if opened.folder is not None:
-        table = replace(table, source=str(opened.folder))
-    if opened.unwritten is not None:
-        table = replace(table, source=f"{opened.unwritten.source.source}, anatomized")
+    if opened.is_own or opened.folder is not None:
+        table = replace(table, source=opened.name)
     others = [name for name in published.columns if name not in published.sensitive]
     roles = resolve_roles(table, quasi_identifiers=others, sensitive=list(published.sensitive))
     return _AttackTarget(

@@ -10,38 +10,92 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast, overload
 
 import numpy as np
 
-from divulge import anatomization, engines, metrics, queries, releases
+from divulge import anatomization, engines, metrics, releases
 from divulge import ledger as ledgers
 from divulge import policy as policies
 from divulge.adversary import Adversary, Assumptions
+from divulge.api.check_groups import ReleaseCheck, check_groups, check_joint_classes
 from divulge.api.measure import (
-    ANATOMIZED_MESSAGE,
     assumptions_of,
     guarantee_notes,
     measure_target,
     open_measurable,
     with_release_guess_settings,
 )
-from divulge.api.opened import OpenedGeneralized, is_anatomized, open_linked
-from divulge.api.prior_releases import group_roles, join_new_groups, reject_uncertain
-from divulge.api.request import resolve_request
+from divulge.api.opened import OpenedAnatomized, OpenedGeneralized, is_anatomized, open_release
+from divulge.api.prior_releases import reject_uncertain
+from divulge.api.request import ResolvedRequest, resolve_request
 from divulge.arguments import arg, marked
 from divulge.arrays import Bools
 from divulge.counting import Contingency, Request, count_in_memory
-from divulge.engines import choose_engine
-from divulge.errors import BadInput, BrokenPromise, InternalError
+from divulge.errors import BadInput, InternalError
 from divulge.metrics import Measurement
 from divulge.policy import Policy, Promise, Protection, Verdict, guard, judge
-from divulge.results import Result
 from divulge.sources import Names, Roles, Table, own_table, table_of
 from divulge.text import as_names
 from divulge.validation import checked
 
 _ALL_ROWS = "all rows of a person"
+
+
+@overload
+def check(
+    table: str | Path,
+    policy: policies.PolicyLike | None = ...,
+    *,
+    quasi_identifiers: Names = ...,
+    sensitive: Names = ...,
+    identifier: Names = ...,
+    leave_out: Names = ...,
+    plain: Names = ...,
+    weight: str | None = ...,
+    person: str | None = ...,
+    joint: bool = ...,
+    adversary: Adversary | None = ...,
+    sample: int = ...,
+    alpha: anatomization.Share | None = ...,
+    beta: anatomization.Share | None = ...,
+    gamma: anatomization.Share | None = ...,
+    delta: anatomization.Share | None = ...,
+    group: str | None = ...,
+    count: str | None = ...,
+    with_private: bool = ...,
+    private_dir: str | Path | None = ...,
+    ledger: str | Path | ledgers.Ledger | None = ...,
+    engine: engines.EngineChoice = ...,
+) -> Verdict | ReleaseCheck: ...
+
+
+@overload
+def check(
+    table: Any,
+    policy: policies.PolicyLike | None = ...,
+    *,
+    quasi_identifiers: Names = ...,
+    sensitive: Names = ...,
+    identifier: Names = ...,
+    leave_out: Names = ...,
+    plain: Names = ...,
+    weight: str | None = ...,
+    person: str | None = ...,
+    joint: bool = ...,
+    adversary: Adversary | None = ...,
+    sample: int = ...,
+    alpha: anatomization.Share | None = ...,
+    beta: anatomization.Share | None = ...,
+    gamma: anatomization.Share | None = ...,
+    delta: anatomization.Share | None = ...,
+    group: str | None = ...,
+    count: str | None = ...,
+    with_private: bool = ...,
+    private_dir: str | Path | None = ...,
+    ledger: str | Path | ledgers.Ledger | None = ...,
+    engine: engines.EngineChoice = ...,
+) -> Verdict: ...
 
 
 @checked
@@ -59,11 +113,17 @@ def check(
     joint: bool = False,
     adversary: Adversary | None = None,
     sample: int = 10,
+    alpha: anatomization.Share | None = None,
+    beta: anatomization.Share | None = None,
+    gamma: anatomization.Share | None = None,
+    delta: anatomization.Share | None = None,
+    group: str | None = None,
+    count: str | None = None,
     with_private: bool = False,
     private_dir: str | Path | None = None,
     ledger: str | Path | ledgers.Ledger | None = None,
     engine: engines.EngineChoice = None,
-) -> Verdict:
+) -> Verdict | ReleaseCheck:
     """Measure a table and check it against a policy, or a release against its own guarantees.
 
     The people of a protection are selected by their values in this table. The guard also examines
@@ -78,6 +138,14 @@ def check(
     except the sensitive ones. Without a `unique_share` only columns without a role are limited, to
     1%. If people have several rows, each requirement is also checked for all rows of a person
     together, unless the policy has `person_published = false`.
+
+    An anatomized release, our own or a third party's, has groups and no classes. Its exact levels
+    alpha, beta, gamma and delta are computed from its tables and checked against the bounds that it
+    guarantees or that are passed; the result is then a `ReleaseCheck`. The prior of delta is the
+    distribution of the sensitive values over all groups, because an anatomized release suppresses
+    no records. With prior releases (`adversary`, `ledger`) the bounds are checked for joint groups,
+    people with equal group and equal prior classes, or the policy for these as classes. Only the
+    original determines them.
 
     A release brings its table, roles and requirements; explicit arguments take precedence. Its
     files are verified against their hashes. Some requirements are not proved by the files, such as
@@ -99,6 +167,15 @@ def check(
         joint: Also measure all sensitive columns together as one.
         adversary: As in `measure`; it takes precedence over the policy's.
         sample: Number of classes that violate a requirement to list.
+        alpha: For an anatomized release: the bound on record linkage, as in `anatomize`. The
+            default of all four bounds is the release's.
+        beta: The bound on attribute linkage.
+        gamma: The bound on table linkage.
+        delta: The bound on the probabilistic attack.
+        group: The column of a third-party anatomized release with the name of the group. The
+            default is GID.
+        count: The column of a third-party anatomized release with the number of occurrences of a
+            row in its group. The default is Count.
         with_private: For a release: take the distribution of the original from its private part.
         private_dir: The folder of the release's private part, if it is not next to it; implies
             `with_private`.
@@ -114,29 +191,36 @@ def check(
         ... )
         >>> verdict.holds
         False
+        >>> ages = pa.table({"GID": [1, 1, 2, 2], "age": [30, 33, 45, 42]})
+        >>> jobs = pa.table(
+        ...     {"GID": [1, 2, 2], "job": ["Teacher", "Doctor", "Teacher"], "Count": [2, 1, 1]}
+        ... )
+        >>> groups = dv.check([ages, jobs], sensitive="job", beta="1/2")
+        >>> groups.levels.beta, groups.holds
+        (Fraction(1, 1), False)
     """
+    bounds = {"alpha": alpha, "beta": beta, "gamma": gamma, "delta": delta}
+    explicit_bounds = {name: bound for name, bound in bounds.items() if bound is not None}
     explicit_roles = guard.ExplicitRoles(
         quasi_identifiers, sensitive, identifier, leave_out, plain, weight, person
     )
     request = resolve_request(explicit_roles, policy=policy, adversary=adversary, ledger=ledger)
     effective_policy = request.policy
     effective_adversary = request.adversary
-    if _is_anatomized_release(table):
-        target = None
-    else:
-        target = open_measurable(
-            table, with_private=with_private, private_dir=private_dir, engine=engine
-        )
-    if target is None:
-        return _check_joint_groups(
-            table,
-            effective_policy,
-            explicit_roles,
-            effective_adversary,
+    if is_anatomized(table, group=group):
+        opened = open_release(table, sensitive=sensitive, group=group, count=count, engine=engine)
+        return _check_anatomized(
+            cast("OpenedAnatomized", opened),
+            request,
+            explicit_bounds,
             joint=joint,
             sample=sample,
-            engine=engine,
+            with_private=with_private or private_dir is not None,
         )
+    _reject_group_options({**explicit_bounds, "group": group, "count": count})
+    target = open_measurable(
+        table, with_private=with_private, private_dir=private_dir, engine=engine
+    )
     if isinstance(target, OpenedGeneralized):
         if effective_adversary.released_of and person and not target.table.has(person):
             target = replace(target, person_column=person)
@@ -159,6 +243,51 @@ def check(
         verdict, target.table, roles, effective_adversary, effective_policy
     )
     return _require_certainty(_with_guard_findings(verdict, target.table, roles, effective_policy))
+
+
+def _check_anatomized(
+    opened: OpenedAnatomized,
+    request: ResolvedRequest,
+    bounds: Mapping[str, anatomization.Share],
+    *,
+    joint: bool,
+    sample: int,
+    with_private: bool,
+) -> Verdict | ReleaseCheck:
+    """Check the groups of an anatomized release, or a policy for its joint classes."""
+    policy = request.policy
+    unused_options = [*replace(request.explicit_roles, sensitive=()).explicit_names]
+    if with_private:
+        unused_options.append("with_private")
+    if unused_options:
+        message = (
+            f"{arg(unused_options[0])} has no effect: an anatomized release says itself what its "
+            "columns are"
+        )
+        raise BadInput(message, hint="Leave it out")
+    if not (policy.promises or policy.protections):
+        if joint:
+            raise BadInput(
+                f"{arg('joint')} has no effect on the levels of groups", hint="Leave it out"
+            )
+        return check_groups(opened, bounds, request.adversary)
+    if bounds:
+        raise BadInput(
+            f"{arg(next(iter(bounds)))} has no effect: the policy is about joint classes",
+            hint="Check the levels of the groups without the policy",
+        )
+    return _require_certainty(
+        check_joint_classes(opened, policy, request.adversary, joint=joint, sample=sample)
+    )
+
+
+def _reject_group_options(option_values: Mapping[str, Any]) -> None:
+    """Raise BadInput for an option that only an anatomized release has."""
+    for name, value in option_values.items():
+        if value is not None:
+            raise BadInput(
+                f"{arg(name)} has no effect: this is no anatomized release", hint="Leave it out"
+            )
 
 
 def _require_class_requirement(policy: Policy) -> None:
@@ -318,60 +447,6 @@ def _unique_share(
         return policy.unique_share
     recorded: float | None = release.document.get("policy", {}).get("unique_share")
     return recorded
-
-
-def _is_anatomized_release(release: Any) -> bool:
-    """True for an anatomized release."""
-    return isinstance(release, queries.AnatomizedSource) or is_anatomized(release)
-
-
-def _check_joint_groups(
-    release: Any,
-    policy: Policy,
-    explicit_roles: guard.ExplicitRoles,
-    adversary: Adversary,
-    *,
-    joint: bool,
-    sample: int,
-    engine: engines.EngineChoice,
-) -> Verdict:
-    """Check requirements on the joint classes of an anatomized release and prior releases."""
-    if adversary.released is None:
-        raise BadInput(ANATOMIZED_MESSAGE, hint="dv.check_anatomized holds them against its tables")
-    if not (policy.promises or policy.protections):
-        hint = (
-            f"dv.check_anatomized with {arg('adversary')} judges what it promises itself; or give "
-            f"promises, for example {metrics.EXAMPLE_REQUIREMENT}"
-        )
-        raise BadInput("no promise about joint classes was given", hint=hint)
-    if idle := [*explicit_roles.explicit_names]:
-        message = (
-            f"{arg(idle[0])} has no effect: an anatomized release says itself what its columns are"
-        )
-        raise BadInput(message, hint="Leave it out")
-    opened = open_linked(release)
-    published = opened.published(engine=choose_engine(engine))
-    roles = group_roles(published)
-    for role in ("quasi_identifiers", "sensitive"):
-        if policy.roles.get(role) and {*policy.roles[role]} != {*getattr(roles, role)}:
-            message = (
-                f"the {role} of the policy are not those of the release: "
-                f"{', '.join(getattr(roles, role))}"
-            )
-            raise BadInput(message, hint="Give the policy that it was made by, or only promises")
-    people, prior_releases = join_new_groups(opened, published, adversary)
-    counting_roles = replace(roles, quasi_identifiers=prior_releases.columns)
-    assumptions = Assumptions.of(adversary.holding_nothing, people, roles)
-    measurement = metrics.measure_request(
-        Request(people, counting_roles, adversary.counted_nulls, joint),
-        assumptions=assumptions,
-        population=None,
-    )
-    measurement = prior_releases.add_settings_to(measurement)
-    protected = policies.choose_measured(policy.protections, measurement)
-    return _require_certainty(
-        judge(measurement, policy.promises, protected=protected, sample=sample)
-    )
 
 
 def _with_earlier_rows(
@@ -706,197 +781,3 @@ def _rows_with_person_digest(
         f"one.{person} = o.p"
     )
     return table_of(engine, f"({sql})", source=source.source, reading=source.reading)
-
-
-# --- groups ---------------------------------------------------------------------------------------
-# check_anatomized() computes the levels (alpha, beta, gamma, delta) of an anatomized release, our
-# own or a third party's, from its tables only. With prior releases the groups become smaller. An
-# adversary who holds all of them knows the group and the prior classes of each person. Then the
-# bounds are checked for these joint groups, which are computed from the original table.
-@dataclass(frozen=True, repr=False)
-class ReleaseCheck(Result):
-    """Levels that a release reaches, and the result of the check against bounds."""
-
-    view = "releases"
-
-    levels: anatomization.Reached
-    model: anatomization.AlphaBetaGammaDelta
-    tables: tuple[tuple[str, ...], ...]
-    groups: int
-    smallest: int
-    largest: int
-    breaking: int
-    """Number of groups that violate a bound."""
-    settings: Mapping[str, Any]
-    """Origin of each bound, the tables, and their sensitive, group and count columns."""
-    notes: tuple[str, ...] = ()
-
-    def raise_for_broken(self) -> None:
-        """Raise `BrokenPromise` with the names of the violated bounds, if there are any."""
-        if not self.holds:
-            violations = [
-                f"{name} <= {getattr(self.model, name)} (reached {getattr(self.levels, name)})"
-                for name in self.broken
-            ]
-            raise BrokenPromise(f"the release breaks {', '.join(violations)}")
-
-    @property
-    def broken(self) -> tuple[str, ...]:
-        """Names of the violated bounds."""
-        return self.model.broken_by(self.levels)
-
-    @property
-    def holds(self) -> bool:
-        """True if every group meets every bound."""
-        return self.breaking == 0
-
-
-@checked
-def check_anatomized(
-    release: Any,
-    *,
-    alpha: anatomization.Share | None = None,
-    beta: anatomization.Share | None = None,
-    gamma: anatomization.Share | None = None,
-    delta: anatomization.Share | None = None,
-    sensitive: str | Sequence[str] = (),
-    group: str = anatomization.GROUP,
-    count: str = anatomization.COUNT,
-    adversary: Adversary | None = None,
-    ledger: str | Path | ledgers.Ledger | None = None,
-    engine: engines.EngineChoice = None,
-) -> ReleaseCheck:
-    """Compute the exact levels of an anatomized release from its tables, and check its bounds.
-
-    An explicit bound takes precedence over the release's. If there is neither, the function raises
-    an error. All four levels are verifiable from the files. The prior of delta is the distribution
-    of the sensitive values over all groups, because an anatomized release suppresses no records.
-    With prior releases (`adversary`, `ledger`) the bounds are checked for joint groups: people with
-    equal group and equal prior classes. Only the original determines the joint groups.
-
-    Args:
-        release: An anatomized release, our own or a third party's, as in `query`.
-        alpha: As in `anatomize`, like the other bounds. The default is the release's bound.
-        beta: The bound on attribute linkage.
-        gamma: The bound on table linkage.
-        delta: The bound on the probabilistic attack.
-        sensitive: The sensitive columns of a third-party release. Our own releases record them;
-            explicit columns take precedence.
-        group: The column of a third-party release with the name of the group.
-        count: The column of a third-party release with the number of occurrences of a row in its
-            group.
-        adversary: The prior releases that the adversary holds (released=), and the table from which
-            the release was made (original=). Other settings have no effect here.
-        ledger: The `Ledger`, or its folder, that lists the prior releases; the adversary holds them
-            too.
-        engine: As in `read`; with Spark groups are measured on the workers, which must have access
-            to the files.
-
-    Examples:
-        >>> import divulge as dv, pyarrow as pa
-        >>> ages = pa.table({"GID": [1, 1, 2, 2], "age": [30, 33, 45, 42]})
-        >>> jobs = pa.table(
-        ...     {"GID": [1, 2, 2], "job": ["Teacher", "Doctor", "Teacher"], "Count": [2, 1, 1]}
-        ... )
-        >>> found = dv.check_anatomized([ages, jobs], sensitive="job", beta="1/2")
-        >>> found.levels.beta, found.holds
-        (Fraction(1, 1), False)
-    """
-    bounds = {"alpha": alpha, "beta": beta, "gamma": gamma, "delta": delta}
-    explicit_bounds = {name: bound for name, bound in bounds.items() if bound is not None}
-    anatomization.reject_vacuous_bounds(explicit_bounds)
-    opened = open_linked(release)
-    model = anatomization.AlphaBetaGammaDelta(**{**opened.bounds, **explicit_bounds})
-    names = as_names(sensitive)
-    published = opened.published(
-        sensitive=names, group=group, count=count, engine=choose_engine(engine)
-    )
-    prior_releases, joint = _join_prior_releases(
-        opened, published, resolve_request(adversary=adversary).adversary, ledger
-    )
-    group_summary = anatomization.measure_tables(joint, model)
-    if not explicit_bounds and model == anatomization.AlphaBetaGammaDelta():
-        reached = ", ".join(
-            f"{name} {level}" for name, level in group_summary.levels.texts().items()
-        )
-        message = (
-            "the release promises nothing, so there is nothing to hold it against; it reaches "
-            f"{reached}"
-        )
-        raise BadInput(message, hint=f"Give a bound, for example {arg('beta', '1/4')}")
-    if group_summary.breaking == 0:
-        reject_uncertain(prior_releases.settings, "the original")
-    tables = tuple(table.columns for table in published.tables)
-    return ReleaseCheck(
-        levels=group_summary.levels,
-        model=model,
-        tables=tables,
-        groups=group_summary.groups,
-        smallest=group_summary.smallest,
-        largest=group_summary.largest,
-        breaking=group_summary.breaking,
-        settings={
-            "bounds": {
-                name: "given" if name in explicit_bounds else "the release"
-                for name in model.texts()
-            },
-            "engine": published.engine.name,
-            "source": [table.source for table in published.tables],
-            "sensitive": list(published.sensitive),
-            "group": published.group,
-            "count": published.count,
-            "prior": "release",
-            **(
-                {"released": [dict(item) for item in prior_releases.settings]}
-                if prior_releases.columns
-                else {}
-            ),
-        },
-        notes=prior_releases.notes,
-        frame=published.frame,
-    )
-
-
-def _join_prior_releases(
-    release: Any,
-    published: anatomization.Published,
-    adversary: Adversary,
-    ledger: str | Path | ledgers.Ledger | None,
-) -> tuple[releases.EarlierReleases, anatomization.Published]:
-    """Prior releases, and the tables with joint groups; unchanged tables without prior releases."""
-    why = "bounds of groups depend on what she holds, and the original on who is in which, alone"
-    adversary.refuse(
-        [
-            name
-            for name in adversary.explicit_settings
-            if name not in ("released", "released_of", "original")
-        ],
-        why,
-    )
-    if ledger is None and adversary.released is None:
-        adversary.refuse(
-            ["original"] if adversary.original is not None else [],
-            "nothing that is out already is named",
-        )
-    holder = resolve_request(adversary=adversary, ledger=ledger).adversary
-    if holder.released is None:
-        return releases.EarlierReleases(), published
-    people, prior_releases = join_new_groups(release, published, holder)
-    quote = people.engine.quote
-    joint = (
-        " || ' & ' || ".join(map(quote, prior_releases.columns)) + f" AS {quote(published.group)}"
-    )
-    tables = [
-        table_of(
-            people.engine,
-            f"(SELECT {joint}, {', '.join(map(quote, table.columns))} FROM {people.relation})",
-            source=people.source,
-        )
-        for table in published.tables
-    ]
-    join_options: dict[str, Any] = {
-        "sensitive": published.sensitive,
-        "group": published.group,
-        "count": published.count,
-    }
-    return prior_releases, anatomization.join_tables(tables, **join_options)

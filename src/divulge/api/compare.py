@@ -30,7 +30,7 @@ from divulge.api.opened import (
     OpenedAnatomized,
     OpenedGeneralized,
     ThirdPartyTable,
-    open_input,
+    open_release,
 )
 from divulge.api.request import ResolvedRequest, resolve_request
 from divulge.api.utility import Kind, Utility, utility
@@ -340,12 +340,9 @@ class _ComparedInput:
             return cls(
                 name, "generalized", table_input, table_input.source.source, release=table_input
             )
-        target = open_input(table_input, engine=engine)
+        target = open_release(table_input, engine=engine)
         if isinstance(target, OpenedAnatomized):
-            if not target.is_own:
-                read(table_input)  # raises the error for objects that are not tables
-            source = name if target.folder is None else str(target.folder)
-            return cls(name, "anatomized", target, source)
+            return cls(name, "anatomized", target, name if target.folder is None else target.name)
         if target.release is None:
             kind: Kind = "table"
         else:
@@ -661,8 +658,11 @@ class _Comparison:
 
     def _measure(self, side: _ComparedInput) -> ComparedTable:
         if side.kind == "anatomized":
+            published = side.table_input.published(
+                sensitive=as_names(self.roles["sensitive"] or ())
+            )
             group_summary = anatomization.measure_tables(
-                side.table_input.published(), anatomization.AlphaBetaGammaDelta()
+                published, anatomization.AlphaBetaGammaDelta()
             )
             return ComparedTable(side.name, side.kind, side.source, levels=group_summary.levels)
         if side.infeasible is not None:
@@ -735,7 +735,7 @@ class _Comparison:
                 "knows": self.roles["quasi_identifiers"],
                 "attacks": _ATTACKS if sensitive else _ATTACKS[:2],
             }
-        if side.kind == "table":
+        if side.kind == "table" or (side.kind == "anatomized" and not side.table_input.is_own):
             attack_options |= {"sensitive": sensitive}
         return attack_by_known_columns(side.table_input, self.adversary, **attack_options)
 

@@ -16,7 +16,7 @@ from divulge.api.opened import (
     OpenedAnatomized,
     OpenedGeneralized,
     ThirdPartyTable,
-    open_input,
+    open_release,
 )
 from divulge.api.request import resolve_request
 from divulge.arguments import Sentence, arg
@@ -445,9 +445,7 @@ class _NamedRelease:
 
     @classmethod
     def of(cls, release: Any, position: int, engine: OwnEngine) -> _NamedRelease:
-        opened = open_input(
-            release, private_part="if there", engine=None if isinstance(release, Table) else engine
-        )
+        opened = open_release(release, engine=None if isinstance(release, Table) else engine)
         numbered_name = f"release {position}"
         if isinstance(opened, OpenedGeneralized):
             is_written = opened.unwritten is None
@@ -456,11 +454,8 @@ class _NamedRelease:
         if isinstance(opened, ThirdPartyTable):
             is_path = isinstance(release, str | Path)
             return cls(without_secrets(str(release)) if is_path else numbered_name, opened, {})
-        if opened.folder is not None:
-            return cls(str(opened.folder), opened, opened.document["roles"])
-        if opened.linked_tables is not None:
-            return cls(numbered_name, opened, {})
-        return cls(numbered_name, opened, {"sensitive": opened.published().sensitive})
+        name = numbered_name if opened.folder is None else opened.name
+        return cls(name, opened, opened.roles)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -476,7 +471,7 @@ class _NamedRelease:
         self, known_columns: Sequence[str], hidden: Sequence[str], hierarchies: Mapping[str, Any]
     ) -> composition.PublishedRelease:
         if isinstance(self.opened, OpenedAnatomized):
-            published = self.opened.published(sensitive=() if self.roles else hidden)
+            published = self.opened.published(sensitive=hidden)
             return composition.PublishedRelease.of_groups(published, name=self.name)
         table = self.opened.table
         names = table.names

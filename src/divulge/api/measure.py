@@ -7,6 +7,7 @@ for releases are imported only if a release is passed, because most inputs are p
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from divulge.api.opened import (
     OpenedGeneralized,
     ThirdPartyTable,
     is_release,
-    open_input,
+    open_release,
 )
 from divulge.api.request import resolve_request
 from divulge.arguments import arg
@@ -48,19 +49,12 @@ def open_measurable(
     private_dir: str | Path | None = None,
     engine: engines.EngineChoice = None,
 ) -> OneTable:
-    """Open a table, the folder of a generalized release, or a result of `open_release`.
-
-    An explicit `private_dir` is opened too.
-    """
+    """Open an input that has one table, as `open_release` does; others raise an error."""
     with_private = with_private or private_dir is not None
     if with_private and isinstance(table_input, str | Path) and not is_release(table_input):
         raise _private_part_error(table_input, private_dir)
-    if with_private:
-        private_part: releases.PrivatePart = "required"
-    else:
-        private_part = "never"
-    opened = open_input(
-        table_input, private_part=private_part, private_dir=private_dir, engine=engine
+    opened = open_release(
+        table_input, with_private=with_private, private_dir=private_dir, engine=engine
     )
     if isinstance(opened, OpenedAnatomized):
         raise _anatomized_error(opened, table_input)
@@ -75,14 +69,13 @@ def open_measurable(
 def _anatomized_error(opened: OpenedAnatomized, table_input: Any) -> BadInput:
     """Error: an anatomized release has groups and no equivalence classes to measure."""
     if opened.folder is not None:
+        message = f"{opened.folder} is an anatomized release, which has groups and no classes"
         return BadInput(
-            f"{opened.folder} is an anatomized release: {ANATOMIZED_BOUNDS}",
-            hint=f"`divulge anatomize {opened.folder} --check`, or dv.check_anatomized, holds them "
-            "against its files",
+            f"{message}: {ANATOMIZED_BOUNDS}", hint=f"`divulge check {opened.folder}` checks them"
         )
-    if opened.source is None:
+    if isinstance(table_input, list | tuple | Mapping):
         read(table_input)  # raises the error for objects that are not tables
-    return BadInput(ANATOMIZED_MESSAGE, hint="dv.check_anatomized holds them against its tables")
+    return BadInput(ANATOMIZED_MESSAGE, hint="dv.check checks them")
 
 
 def assumptions_of(target: OneTable, adversary: Adversary, roles: Roles) -> Assumptions:

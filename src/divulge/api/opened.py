@@ -1,30 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open a table or a release of any kind, for every function that takes one.
+"""open_release(): open a table or a release of any kind, for every function that takes one.
 
 There are three kinds: a table that is not one of our releases, a generalized release, and an
-anatomized release. Our own releases may be folders, results of `open_release`, or in memory. The
-files of a folder are compared with their hashes once; a function that passes an opened release on
-does not hash them again. Modules for releases are imported only if a release is passed, because
-most inputs are plain tables.
+anatomized release. Our own releases may be folders or in memory. A third-party anatomized release
+is a folder, a list or a mapping of tables that are linked by a group column. The files of a folder
+are compared with their hashes once; a function that passes an opened release on does not hash them
+again. Modules for releases are imported only if a release is passed, because most inputs are plain
+tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from divulge import engines
+from divulge.arguments import arg
 from divulge.engines import DuckDBEngine, OwnEngine, choose_engine
 from divulge.errors import BadInput
-from divulge.sources import Table, read
+from divulge.sources import Names, Table, kind_by_name, read
+from divulge.text import as_names
+from divulge.validation import checked
 
 if TYPE_CHECKING:
     from divulge import anatomization, queries, releases
 
 _MANIFEST = "manifest.json"
-_EXTENSIONS = (".csv", ".tsv", ".parquet", ".arrow")
+_GROUP = "GID"
+_COUNT = "Count"
+"""Default names of the linking columns of a third-party anatomized release, as in the paper."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +57,39 @@ class OpenedGeneralized:
     """The release in memory, if it has not been written."""
     person_column: str | None = None
     """Person column of the original, if the release does not have it."""
+    hierarchies: str | Path | None = None
+    """Folder of hierarchy files that define its labels, if the release does not."""
+
+    @cached_property
+    def answers(self) -> queries.GeneralizedSource:
+        """The release as a source of estimates, with the meaning of its labels."""
+        from divulge import queries
+
+        if self.unwritten is not None:
+            raise BadInput(
+                "a generalized release in memory cannot be asked",
+                hint="Write it, and ask the folder",
+            )
+        release = self.release.with_private_part
+        if release.document["kind"] == "applied":
+            message = (
+                f"{release.folder} holds later rows, and its mapping does not list every value of "
+                "their labels: no bound would be certain"
+            )
+            raise BadInput(
+                message,
+                hint="Ask the release that it continues, or generalize old and new rows together",
+            )
+        engine = DuckDBEngine()
+        table = release.read(engine)
+        labels = queries.read_labels(
+            engine, table, release.document, release.private_folder, hierarchies=self.hierarchies
+        )
+        if release.private is None:
+            left_out = None
+        else:
+            left_out = release.private["rows"]["original"] - release.private["rows"]["published"]
+        return queries.GeneralizedSource(table, labels, left_out)
 
 
 class UnwrittenGroups(Protocol):
@@ -75,69 +115,104 @@ class UnwrittenGroups(Protocol):
 class OpenedAnatomized:
     """An anatomized release: our own or a third party's tables linked by a group column."""
 
-    linked_tables: Any = None
-    """The tables of a third-party release: a folder, or a list or mapping of tables."""
     folder: Path | None = None
-    """Folder of one of our releases."""
+    """Folder of the release; None if it is in memory or a list of tables."""
     document: Mapping[str, Any] = field(default_factory=dict)
     """The public manifest; empty if there is none."""
     unwritten: UnwrittenGroups | None = None
     """The release in memory, if it has not been written."""
-    source: queries.AnatomizedSource | None = None
-    """The result of `open_release`, if that was passed."""
+    linked_tables: Sequence[Any] = ()
+    """The tables of a third-party release, as `read` takes them."""
+    group: str = _GROUP
+    """Column of a third-party release with the name of the group."""
+    count: str = _COUNT
+    """Column of a third-party release with the number of occurrences of a row in its group."""
+    sensitive: tuple[str, ...] = ()
+    """Sensitive columns, if they were named; they take precedence over those in the manifest."""
+    engine: OwnEngine | None = None
+    """Engine that reads the tables; None for a new one."""
+    _published: dict[tuple[str, ...], anatomization.Published] = field(
+        default_factory=dict, repr=False
+    )
 
     @property
     def is_own(self) -> bool:
         """True if the release itself states its roles."""
-        return self.linked_tables is None
+        return self.unwritten is not None or bool(self.document)
+
+    @property
+    def name(self) -> str:
+        """Name of the release in messages."""
+        if self.folder is not None:
+            return str(self.folder)
+        if self.unwritten is not None:
+            return f"{self.unwritten.source.source}, anatomized"
+        return "the release"
+
+    @property
+    def roles(self) -> Mapping[str, Any]:
+        """Roles that the release declares; empty for a third-party release."""
+        if self.unwritten is not None:
+            return {"sensitive": self.unwritten.published.sensitive}
+        if self.sensitive and not self.document:
+            return {"sensitive": self.sensitive}
+        roles: Mapping[str, Any] = self.document.get("roles", {})
+        return roles
 
     @property
     def bounds(self) -> dict[str, str]:
         """Bounds on the levels of its groups that the release guarantees."""
-        if self.source is not None:
-            return dict(self.source.promises)
         if self.unwritten is not None:
             return self.unwritten.model.texts()
         return dict(self.document.get("promises", {}))
 
-    def published(
-        self,
-        *,
-        sensitive: Sequence[str] = (),
-        group: str | None = None,
-        count: str | None = None,
-        engine: OwnEngine | None = None,
-    ) -> anatomization.Published:
-        """Read the tables.
+    def with_sensitive(self, columns: Names) -> OpenedAnatomized:
+        """Name the sensitive columns; unchanged if none are named."""
+        names = as_names(columns)
+        if not names:
+            return self
+        return replace(self, sensitive=names, _published={})
 
-        Explicit sensitive columns take precedence over those in the manifest. `group` and `count`
-        name columns of a third-party release.
+    def published(self, *, sensitive: Sequence[str] = ()) -> anatomization.Published:
+        """Read the tables; the result is cached.
+
+        `sensitive` names the sensitive columns of a third-party release that was opened without.
         """
-        from divulge import anatomization, releases
-
-        if self.source is not None:
-            return self.source.published
         if self.unwritten is not None:
             return self.unwritten.published
-        reader = engine or DuckDBEngine()
-        if self.folder is None:
-            return anatomization.join_tables(
-                _read_linked_tables(self.linked_tables, reader),
-                sensitive=sensitive,
-                group=group or anatomization.GROUP,
-                count=count or anatomization.COUNT,
-            )
-        form = releases.Format(self.document["format"], self.document["delimiter"])
-        tables = [
-            releases.read_rows(reader, self.folder / table["file"], form=form, types=table["types"])
-            for table in self.document["tables"]
-        ]
-        return anatomization.join_tables(
-            tables,
-            sensitive=sensitive or self.document["roles"]["sensitive"],
-            group=self.document["group_column"],
-            count=self.document["count_column"],
-        )
+        columns = tuple(self.sensitive or self.document.get("roles", {}).get("sensitive", ()))
+        columns = columns or tuple(sensitive)
+        if columns not in self._published:
+            self._published[columns] = self._read_tables(columns)
+        return self._published[columns]
+
+    def _read_tables(self, sensitive: tuple[str, ...]) -> anatomization.Published:
+        from divulge import anatomization, releases
+
+        reader = self.engine or DuckDBEngine()
+        if self.folder is not None and self.document:
+            form = releases.Format(self.document["format"], self.document["delimiter"])
+            tables = [
+                releases.read_rows(
+                    reader, self.folder / table["file"], form=form, types=table["types"]
+                )
+                for table in self.document["tables"]
+            ]
+            group, count = self.document["group_column"], self.document["count_column"]
+        else:
+            tables = [read(table, engine=reader) for table in self.linked_tables]
+            group, count = self.group, self.count
+        return anatomization.join_tables(tables, sensitive=sensitive, group=group, count=count)
+
+    @cached_property
+    def answers(self) -> queries.AnatomizedSource:
+        """The release as a source of estimates, after a check of its groups."""
+        from divulge import anatomization, queries
+
+        published = self.published()
+        if self.unwritten is None:
+            anatomization.check_groups(published)
+        return queries.AnatomizedSource(published)
 
 
 OneTable = ThirdPartyTable | OpenedGeneralized
@@ -151,89 +226,140 @@ def is_release(path: str | Path) -> bool:
     return Path(path).is_dir() and (Path(path) / _MANIFEST).is_file()
 
 
-def is_anatomized(release: Any) -> bool:
-    """True for the folder of one of our anatomized releases.
+def is_anatomized(release: Any, *, group: str | None = None) -> bool:
+    """True for an anatomized release, or the folder of one.
 
-    Its files are not hashed, which opening it does.
+    The files of our own releases are not hashed, which opening them does.
     """
-    if not isinstance(release, str | Path) or not is_release(release):
+    if isinstance(release, OpenedAnatomized) or _is_list_of_tables(release):
+        return True
+    if _is_ours(release) and not isinstance(release, Table | ThirdPartyTable | OpenedGeneralized):
+        return isinstance(_open_in_memory(release), OpenedAnatomized)
+    if not isinstance(release, str | Path):
         return False
-    from divulge import releases
+    if is_release(release):
+        from divulge import releases
 
-    return releases.release_kind(Path(release)) == "anatomized"
+        return releases.release_kind(Path(release)) == "anatomized"
+    return bool(_linked_files(release, group))
 
 
-def open_input(
-    table_or_release: Any,
+@checked
+def open_release(
+    release: Any,
     *,
-    private_part: releases.PrivatePart = "never",
+    sensitive: Names = (),
+    group: str | None = None,
+    count: str | None = None,
+    hierarchies: str | Path | None = None,
+    with_private: bool = False,
     private_dir: str | Path | None = None,
     engine: engines.EngineChoice = None,
 ) -> Opened:
-    """Open a table or a release of any kind.
+    """Open a release or a table of any kind once, to use it many times.
+
+    Every function that takes a release or a table takes the result. A function that uses the
+    private part of a release reads it only then, if it is next to the release.
 
     Args:
-        table_or_release: Any source that `read` opens, the folder of a release, a release in
-            memory, a result of `open_release` or of this function, or the tables of a third-party
-            anatomized release as a list or mapping.
-        private_part: Treatment of the private part of a folder, as in `read_manifests`. A release
-            that is open already gets it with `OpenedRelease.with_private_part`.
-        private_dir: The folder of the private part, if it is not next to the release.
-        engine: The engine that reads the table, as in `read`.
+        release: The folder of a release; a result of `generalize`, `anatomize` or of this
+            function; the tables of a third-party anatomized release as a folder, list or mapping;
+            or any source that `read` opens.
+        sensitive: The sensitive columns of an anatomized release. Our own releases record them;
+            explicit columns take precedence.
+        group: The column of a third-party anatomized release with the name of the group. The
+            default is GID.
+        count: The column of a third-party anatomized release with the number of occurrences of a
+            row in its group. The default is Count.
+        hierarchies: A folder of hierarchy files that define the labels of a generalized release
+            without its mappings.
+        with_private: Use the private part of a release: the distribution of the original is the
+            prior of `measure` and `check`.
+        private_dir: The folder of the private part, if it is not next to the release; implies
+            `with_private`.
+        engine: As in `read`.
+
+    Examples:
+        >>> import divulge as dv, pyarrow as pa
+        >>> ages = pa.table({"GID": [1, 1, 2, 2], "age": [30, 33, 45, 42]})
+        >>> jobs = pa.table(
+        ...     {"GID": [1, 2, 2], "job": ["Teacher", "Doctor", "Teacher"], "Count": [2, 1, 1]}
+        ... )
+        >>> opened = dv.open_release([ages, jobs])
+        >>> [dv.query(opened, f"job = '{job}'").estimate for job in ("Teacher", "Doctor")]
+        [3.0, 1.0]
     """
-    if isinstance(table_or_release, ThirdPartyTable | OpenedAnatomized):
-        return table_or_release
-    if isinstance(table_or_release, OpenedGeneralized):
-        return _read_again(table_or_release, engine)
-    if isinstance(table_or_release, str | Path):
-        if is_release(table_or_release):
-            return _open_folder(
-                Path(table_or_release),
-                private_part=private_part,
-                private_dir=private_dir,
-                engine=engine,
-            )
-        return ThirdPartyTable(read(table_or_release, engine=engine))
-    if isinstance(table_or_release, list | tuple) or (
-        isinstance(table_or_release, Mapping) and "source" not in table_or_release
+    opened = _open(
+        release,
+        group=group,
+        with_private=with_private or private_dir is not None,
+        private_dir=private_dir,
+        engine=engine,
+    )
+    if isinstance(opened, OpenedAnatomized):
+        opened = opened.with_sensitive(sensitive)
+        if (own_engine := choose_engine(engine)) is not None:
+            opened = replace(opened, engine=own_engine, _published={})
+    if (group is not None or count is not None) and (
+        not isinstance(opened, OpenedAnatomized) or opened.is_own
     ):
-        return OpenedAnatomized(table_or_release)
-    if not isinstance(table_or_release, Table) and _is_ours(table_or_release):
-        opened = _open_result(
-            table_or_release, private_part=private_part, private_dir=private_dir, engine=engine
+        message = (
+            f"{arg('count' if group is None else 'group')} has no effect: it is for the tables of "
+            "an anatomized release that another tool wrote"
         )
+        raise BadInput(message, hint="Leave it out")
+    if isinstance(opened, OpenedAnatomized) and (group is not None or count is not None):
+        opened = replace(
+            opened, group=group or opened.group, count=count or opened.count, _published={}
+        )
+    if hierarchies is None:
+        return opened
+    is_generalized = (
+        isinstance(opened, OpenedGeneralized) and opened.release.document["kind"] == "generalized"
+    )
+    if not isinstance(opened, OpenedGeneralized) or not is_generalized:
+        message = f"{arg('hierarchies')} has no effect: only a generalized release has labels"
+        raise BadInput(message, hint="Leave it out")
+    return replace(opened, hierarchies=hierarchies)
+
+
+def _open(
+    release: Any,
+    *,
+    group: str | None,
+    with_private: bool,
+    private_dir: str | Path | None,
+    engine: engines.EngineChoice,
+) -> Opened:
+    """Open an input as its kind."""
+    if isinstance(release, ThirdPartyTable | OpenedAnatomized):
+        return release
+    if isinstance(release, OpenedGeneralized):
+        return _open_again(
+            release, with_private=with_private, private_dir=private_dir, engine=engine
+        )
+    if isinstance(release, str | Path):
+        if is_release(release):
+            return _open_folder(
+                Path(release), with_private=with_private, private_dir=private_dir, engine=engine
+            )
+        if linked_files := _linked_files(release, group):
+            return OpenedAnatomized(Path(release), linked_tables=linked_files)
+        return ThirdPartyTable(read(release, engine=engine))
+    if _is_list_of_tables(release):
+        tables = release.values() if isinstance(release, Mapping) else release
+        return OpenedAnatomized(linked_tables=tuple(tables))
+    if not isinstance(release, Table) and _is_ours(release):
+        opened = _open_in_memory(release)
         if opened is not None:
             return opened
-    return ThirdPartyTable(read(table_or_release, engine=engine))
+    return ThirdPartyTable(read(release, engine=engine))
 
 
-def open_linked(release: Any) -> OpenedAnatomized:
-    """Open an anatomized release of any kind.
-
-    A folder that is not one of our releases holds the tables of a third-party release.
-    """
-    opened = open_release_or_linked(release)
-    if isinstance(opened, OpenedGeneralized):
-        kind = opened.release.document["kind"]
-        message = f"{opened.release.folder} is a release of the kind {kind!r}"
-        raise BadInput(message, hint="Name an anatomized release")
-    return opened
-
-
-def open_release_or_linked(release: Any) -> OpenedGeneralized | OpenedAnatomized:
-    """Open one of our releases, with its private part, or the tables of a third-party release."""
-    is_folder = isinstance(release, str | Path) and is_release(release)
-    is_object = _is_ours(release) and not isinstance(release, Table)
-    if is_folder or is_object:
-        opened = open_input(release, private_part="if there")
-        if not isinstance(opened, ThirdPartyTable) and not _is_unwritten_table(opened):
-            return opened
-    return OpenedAnatomized(release)
-
-
-def _is_unwritten_table(opened: OpenedGeneralized | OpenedAnatomized) -> bool:
-    """True for a generalized release in memory."""
-    return isinstance(opened, OpenedGeneralized) and opened.unwritten is not None
+def _is_list_of_tables(value: Any) -> bool:
+    """True for a list or mapping of tables, and not for a named source."""
+    is_mapping = isinstance(value, Mapping) and "source" not in value
+    return isinstance(value, list | tuple) or is_mapping
 
 
 def _is_ours(value: Any) -> bool:
@@ -241,22 +367,10 @@ def _is_ours(value: Any) -> bool:
     return type(value).__module__.partition(".")[0] == "divulge"
 
 
-def _open_result(
-    result: Any,
-    *,
-    private_part: releases.PrivatePart,
-    private_dir: str | Path | None,
-    engine: engines.EngineChoice,
-) -> Opened | None:
-    """Open a release in memory or a result of `open_release`; None for other objects."""
-    from divulge import queries, releases
+def _open_in_memory(result: Any) -> Opened | None:
+    """Open a release in memory; None for other objects."""
+    from divulge import releases
 
-    if isinstance(result, queries.AnatomizedSource):
-        return OpenedAnatomized(source=result)
-    if isinstance(result, queries.GeneralizedSource) and result.folder is not None:
-        return _open_folder(
-            result.folder, private_part=private_part, private_dir=private_dir, engine=engine
-        )
     if isinstance(result, releases.GeneralizedRelease):
         release = result.opened
         rows = release.read(result.engine)
@@ -270,16 +384,17 @@ def _open_result(
 def _open_folder(
     folder: Path,
     *,
-    private_part: releases.PrivatePart,
+    with_private: bool,
     private_dir: str | Path | None,
     engine: engines.EngineChoice,
 ) -> OpenedGeneralized | OpenedAnatomized:
     """Open a folder after comparing its files with their hashes."""
     from divulge import releases
 
+    private_part: releases.PrivatePart = "required" if with_private else "never"
     manifests = releases.read_manifests(folder, private_part=private_part, private_dir=private_dir)
     if manifests.public["kind"] == "anatomized":
-        return OpenedAnatomized(folder=folder, document=manifests.public)
+        return OpenedAnatomized(folder, manifests.public, engine=choose_engine(engine))
     release = releases.OpenedRelease(folder, *manifests)
     return OpenedGeneralized(_read_table(release, engine), release)
 
@@ -289,32 +404,51 @@ def _read_table(release: releases.OpenedRelease, engine: engines.EngineChoice) -
     return replace(table, source=str(release.folder))
 
 
-def _read_again(opened: OpenedGeneralized, engine: engines.EngineChoice) -> OpenedGeneralized:
-    """Read the table of an opened release again, if an engine for it is passed."""
-    if opened.unwritten is not None or engine is None:
+def _open_again(
+    opened: OpenedGeneralized,
+    *,
+    with_private: bool,
+    private_dir: str | Path | None,
+    engine: engines.EngineChoice,
+) -> OpenedGeneralized:
+    """Add the private part, and read the table again if an engine for it is passed."""
+    if opened.unwritten is not None:
+        return opened
+    if with_private and opened.release.private is None:
+        release = opened.release.add_private_part(private_dir)
+        opened = replace(opened, release=release)
+    if engine is None:
         return opened
     return replace(opened, table=_read_table(opened.release, engine))
 
 
-def _read_linked_tables(linked_tables: Any, engine: OwnEngine) -> list[Table]:
-    """Read the tables of a third-party anatomized release."""
-    if isinstance(linked_tables, Mapping):
-        tables: Any = linked_tables.values()
-    else:
-        tables = linked_tables
-    if isinstance(linked_tables, str | Path):
-        folder = Path(linked_tables)
-        hint = "Name the folder that holds its tables"
-        if not folder.is_dir():
-            raise BadInput(f"{linked_tables} is not the folder of a release", hint=hint)
-        tables = sorted(path for path in folder.iterdir() if path.suffix in _EXTENSIONS)
-        if not tables:
-            message = (
-                f"{linked_tables} is not a release: it has no {_MANIFEST} and no tables "
-                f"({', '.join(_EXTENSIONS)})"
-            )
-            raise BadInput(message, hint=hint)
-    elif not isinstance(linked_tables, Mapping | Sequence):
-        message = f"a release cannot be read from {type(linked_tables).__name__}"
-        raise BadInput(message, hint="Give a folder, or a list of its tables")
-    return [read(table, engine=engine) for table in tables]
+def _linked_files(source: str | Path, group: str | None) -> tuple[Path, ...]:
+    """Files of the tables of a third-party anatomized release; empty for any other source.
+
+    They are the files and subfolders of a folder, in any format that `read` knows. Each has the
+    group column and other columns than the others. A folder whose files have equal columns is one
+    table.
+    """
+    if "://" in str(source) or not Path(source).is_dir():
+        return ()
+    entries = tuple(_table_entries(Path(source)))
+    if len(entries) < 2:
+        return ()
+    if group is not None:
+        return entries
+    reader = DuckDBEngine()
+    try:
+        first = set(read(entries[0], engine=reader).names)
+        second = set(read(entries[1], engine=reader).names) if _GROUP in first else first
+    except BadInput:
+        return ()
+    return entries if _GROUP in second and first & second <= {_GROUP, _COUNT} else ()
+
+
+def _table_entries(folder: Path) -> Iterator[Path]:
+    """Data files of a folder, and subfolders that hold the files of one table."""
+    for path in sorted(folder.iterdir()):
+        is_partition = path.is_dir() and "=" in path.name
+        is_table = path.is_dir() or kind_by_name(path) is not None
+        if path.name[0] not in "._" and is_table and not is_partition:
+            yield path

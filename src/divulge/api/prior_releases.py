@@ -16,9 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from divulge import counting, queries
+from divulge import counting
 from divulge.adversary import Adversary
-from divulge.api.opened import OpenedAnatomized, OpenedGeneralized, is_release
+from divulge.api.opened import (
+    OpenedAnatomized,
+    OpenedGeneralized,
+    ThirdPartyTable,
+    is_anatomized,
+    is_release,
+)
 from divulge.arguments import arg, arg_name
 from divulge.errors import BadInput, nearest
 from divulge.releases import EarlierReleases, Release
@@ -213,15 +219,10 @@ def join_new_groups(
     release: OpenedAnatomized, published: anatomization.Published, adversary: Adversary
 ) -> tuple[Table, EarlierReleases]:
     """People of the original affected by a new anatomized release, as in `join_new_release`."""
-    source = table_of(published.engine, published.tables[0].relation, source=_display_name(release))
-    if release.folder is None:
-        new_release: Any = queries.AnatomizedSource(published)
-        identifier: tuple[str, ...] = ()
-    else:
-        new_release = release
-        identifier = tuple(release.document["roles"]["identifier"])
+    source = table_of(published.engine, published.tables[0].relation, source=release.name)
+    identifier = tuple(release.document.get("roles", {}).get("identifier", ()))
     return join_new_release(
-        new_release, source, replace(group_roles(published), identifier=identifier), adversary
+        release, source, replace(group_roles(published), identifier=identifier), adversary
     )
 
 
@@ -230,14 +231,6 @@ def group_roles(published: anatomization.Published) -> Roles:
     known_tables, _ = published.divided()
     columns = tuple(name for table in known_tables for name in table.columns)
     return Roles(columns, published.sensitive, (), None, None)
-
-
-def _display_name(release: OpenedAnatomized) -> str:
-    if release.folder is not None:
-        return str(release.folder)
-    if _is_path(release.linked_tables):
-        return str(release.linked_tables)
-    return "the release"
 
 
 def _affected_people(joint_classes: composition.JointClasses) -> Table:
@@ -264,23 +257,28 @@ def _matching_roles(original: Table, roles: Roles, adversary: Adversary) -> dict
 
     These are the quasi-identifiers and all columns that a third-party table shares.
     """
-    release_types = (queries.AnatomizedSource, queries.GeneralizedSource, Release, list, tuple)
+    release_types = (OpenedAnatomized, OpenedGeneralized, Release)
     third_party = [
         item
         for item in adversary.released
-        if not isinstance(item, release_types) and not (_is_path(item) and is_release(item))
+        if not isinstance(item, release_types)
+        and not (_is_path(item) and is_release(item))
+        and not is_anatomized(item)
     ]
     shared = [
-        name
-        for item in third_party
-        for name in read_with_engine_of(original, item).names
-        if original.has(name)
+        name for item in third_party for name in _names_of(original, item) if original.has(name)
     ]
     excluded = {*roles.sensitive, *roles.identifier, roles.person, roles.weight}
     matching_columns = dict.fromkeys(
         (*roles.quasi_identifiers, *(name for name in shared if name not in excluded))
     )
     return {"quasi_identifiers": tuple(matching_columns), "sensitive": roles.sensitive}
+
+
+def _names_of(original: Table, item: Any) -> tuple[str, ...]:
+    """Columns of a third-party table, which may be open already."""
+    table = item.table if isinstance(item, ThirdPartyTable) else item
+    return read_with_engine_of(original, table).names
 
 
 def reject_population(adversary: Adversary) -> None:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from divulge import anatomization, queries
-from divulge.api.opened import OpenedAnatomized, OpenedGeneralized, open_release_or_linked
+from divulge import queries
+from divulge.api.opened import ThirdPartyTable, is_anatomized, is_release, open_release
 from divulge.arguments import arg
-from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput
 from divulge.validation import checked
+
+_HINT = "Name the folder of a release, or of the tables of an anatomized release"
 
 
 @checked
@@ -24,8 +25,8 @@ def query(
     *,
     total: str | None = None,
     average: str | None = None,
-    group: str = anatomization.GROUP,
-    count: str = anatomization.COUNT,
+    group: str | None = None,
+    count: str | None = None,
     hierarchies: str | Path | None = None,
 ) -> queries.Estimate:
     """Estimate the number of records that meet a condition, or a sum or average over them.
@@ -38,9 +39,9 @@ def query(
             'dementia'".
         total: The expression to sum up instead.
         average: The expression to average instead.
-        group: The column of a third-party release with the name of the group.
+        group: The column of a third-party release with the name of the group. The default is GID.
         count: The column of a third-party release with the number of occurrences of a row in its
-            group.
+            group. The default is Count.
         hierarchies: A folder of hierarchy files that define the labels of a generalized release
             without its mappings.
 
@@ -56,96 +57,21 @@ def query(
         >>> found.estimate, found.low, found.high
         (0.5, 0.0, 1.0)
     """
-    source = open_release(release, group=group, count=count, hierarchies=hierarchies)
-    return queries.estimate(source, condition, total=total, average=average)
+    if isinstance(release, str | Path) and not is_release(release):
+        _require_linked_tables(release, group)
+    opened = open_release(release, group=group, count=count, hierarchies=hierarchies)
+    if isinstance(opened, ThirdPartyTable):
+        raise BadInput(f"{opened.table.source} is a table and no release", hint=_HINT)
+    return queries.estimate(opened.answers, condition, total=total, average=average)
 
 
-@checked
-def open_release(
-    release: Any,
-    *,
-    group: str = anatomization.GROUP,
-    count: str = anatomization.COUNT,
-    hierarchies: str | Path | None = None,
-) -> queries.Source:
-    """Open a release once, to query it many times with `query`.
-
-    Args:
-        release: As in `query`.
-        group: The column of a third-party release with the name of the group.
-        count: The column of a third-party release with the number of occurrences of a row in its
-            group.
-        hierarchies: A folder of hierarchy files, as in `query`.
-
-    Examples:
-        >>> import divulge as dv, pyarrow as pa
-        >>> ages = pa.table({"GID": [1, 1, 2, 2], "age": [30, 33, 45, 42]})
-        >>> jobs = pa.table(
-        ...     {"GID": [1, 2, 2], "job": ["Teacher", "Doctor", "Teacher"], "Count": [2, 1, 1]}
-        ... )
-        >>> opened = dv.open_release([ages, jobs])
-        >>> [dv.query(opened, f"job = '{job}'").estimate for job in ("Teacher", "Doctor")]
-        [3.0, 1.0]
-    """
-    if isinstance(release, queries.AnatomizedSource | queries.GeneralizedSource):
-        opened = None
-    else:
-        opened = open_release_or_linked(release)
-    is_third_party = isinstance(opened, OpenedAnatomized) and not opened.is_own
-    unused_options = [
-        name
-        for name, value in {
-            "group": group != anatomization.GROUP,
-            "count": count != anatomization.COUNT,
-        }.items()
-        if value
-    ]
-    if unused_options and not is_third_party:
+def _require_linked_tables(path: str | Path, group: str | None) -> None:
+    """Raise BadInput unless a path is the folder of a third-party anatomized release."""
+    if not Path(path).is_dir():
+        raise BadInput(f"{path} is not the folder of a release", hint=_HINT)
+    if not is_anatomized(path, group=group):
         message = (
-            f"{arg(unused_options[0])} has no effect: this release says itself what its columns are"
+            f"{path} is not a release: it has no manifest.json, and no tables that are linked by "
+            f"the group column {group or 'GID'}"
         )
-        raise BadInput(message, hint="Leave it out; it is for tables that another tool wrote")
-    is_generalized = (
-        isinstance(opened, OpenedGeneralized) and opened.release.document["kind"] == "generalized"
-    )
-    if hierarchies is not None and not is_generalized:
-        message = (
-            f"{arg('hierarchies')} has no effect: only a generalized release that is "
-            "opened here has labels"
-        )
-        raise BadInput(message, hint="Leave it out")
-    if opened is None:
-        source: queries.Source = release
-        return source
-    if isinstance(opened, OpenedGeneralized):
-        return _generalized_source(opened, hierarchies)
-    published = opened.published(group=group, count=count)
-    if opened.unwritten is None:
-        anatomization.check_groups(published)
-    return queries.AnatomizedSource(published, opened.bounds)
-
-
-def _generalized_source(
-    opened: OpenedGeneralized, hierarchies: str | Path | None
-) -> queries.GeneralizedSource:
-    """Generalized release as a source of estimates."""
-    release = opened.release
-    if release.document["kind"] == "applied":
-        message = (
-            f"{release.folder} holds later rows, and its mapping does not list every value of "
-            "their labels: no bound would be certain"
-        )
-        raise BadInput(
-            message,
-            hint="Ask the release that it continues, or generalize old and new rows together",
-        )
-    engine = DuckDBEngine()
-    table = release.read(engine)
-    labels = queries.read_labels(
-        engine, table, release.document, release.private_folder, hierarchies=hierarchies
-    )
-    if release.private is None:
-        left_out = None
-    else:
-        left_out = release.private["rows"]["original"] - release.private["rows"]["published"]
-    return queries.GeneralizedSource(table, labels, left_out, release.folder)
+        raise BadInput(message, hint=f"{_HINT}; {arg('group')} names the column")

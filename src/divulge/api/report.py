@@ -15,22 +15,24 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
-from divulge import attacks, engines, generalization, queries, releases, results
+from divulge import attacks, engines, generalization, releases, results
 from divulge import policy as policies
 from divulge import ranking as rankings
 from divulge.adversary import Adversary
 from divulge.api.anatomized import AnatomizedRelease
 from divulge.api.attack import attack_by_known_columns
-from divulge.api.check import check, check_anatomized
+from divulge.api.check import check
+from divulge.api.check_groups import check_groups
 from divulge.api.measure import measure, open_measurable
 from divulge.api.opened import (
     OneTable,
+    OpenedAnatomized,
     OpenedGeneralized,
     ThirdPartyTable,
     is_anatomized,
-    open_linked,
+    open_release,
 )
 from divulge.api.rank import rank
 from divulge.api.request import resolve_request
@@ -224,7 +226,7 @@ def report(
             )
             raise BadInput(message, hint="leave it out, or give the table")
         report_result = _report_on_result(about, audience)
-    elif is_anatomized(about) or isinstance(about, queries.AnatomizedSource):
+    elif is_anatomized(about):
         report_result = _report_on_anatomized(about, explicit_arguments, audience, engine)
     else:
         report_result = _report_on_table(about, explicit_arguments, audience, engine)
@@ -318,23 +320,21 @@ def _report_on_anatomized(
     engine: engines.EngineChoice,
 ) -> Report:
     original, explicit_arguments = _split_original(explicit_arguments)
+    sensitive = explicit_arguments.pop("sensitive", ())
     if explicit_arguments:
         message = (
             f"{arg(next(iter(explicit_arguments)))} has no effect: an anatomized release is held "
             "against the levels that it promises"
         )
         raise BadInput(message, hint="leave it out")
-    opened = open_linked(about)
-    release_check = check_anatomized(opened, engine=engine)
+    opened = cast("OpenedAnatomized", open_release(about, sensitive=sensitive, engine=engine))
+    release_check = check_groups(opened, {}, Adversary(), requires_bounds=False)
     folder = opened.folder
     if folder is None or audience == "public":
         name = _RELEASE
     else:
         name = folder.resolve().name
-    if folder is None:
-        document = None
-    else:
-        document = dict(opened.document)
+    document = dict(opened.document) or None
     report_result = Report(
         name,
         audience,
@@ -482,11 +482,7 @@ def _open_input(
     """
     if isinstance(about, ThirdPartyTable | OpenedGeneralized):
         return about
-    if isinstance(about, queries.GeneralizedSource):
-        folder = about.folder
-    else:
-        folder = about
-    next_to_it = isinstance(folder, str | Path) and releases.private_place(folder).is_dir()
+    next_to_it = isinstance(about, str | Path) and releases.private_place(about).is_dir()
     with_private = private and next_to_it and audience == "internal"
     return open_measurable(about, with_private=with_private, engine=engine)
 

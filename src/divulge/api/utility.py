@@ -35,7 +35,6 @@ from divulge.anatomization import (
     Recq,
     RowCodes,
     Workload,
-    check_groups,
     coefficients_of,
     estimator,
     needs_chunks,
@@ -44,7 +43,7 @@ from divulge.anatomization import (
     recq,
 )
 from divulge.api.measure import measure
-from divulge.api.opened import OpenedAnatomized, OpenedGeneralized, open_input
+from divulge.api.opened import OpenedAnatomized, OpenedGeneralized, open_release
 from divulge.arrays import Bools, Ints
 from divulge.counting import Contingency, Domain, Request, count_in_memory
 from divulge.errors import BadInput, nearest
@@ -228,7 +227,9 @@ def utility(
     if target is not None:
         require_scikit_learn()
     source = read(original, engine=engine)
-    opened = _ReleaseData.of(release, source, hierarchies=hierarchies, engine=engine)
+    opened = _ReleaseData.of(
+        release, source, sensitive=sensitive, hierarchies=hierarchies, engine=engine
+    )
     return _UtilityComparison.of(source, opened, quasi_identifiers, sensitive).utility(
         target=target, queries=queries, workload=workload, folds=folds, seed=seed
     )
@@ -273,19 +274,20 @@ class _ReleaseData:
         release: Any,
         original: Table,
         *,
+        sensitive: Names,
         hierarchies: Hierarchies | None,
         engine: engines.EngineChoice,
     ) -> _ReleaseData:
         """Open any input that `utility` accepts."""
         table_engine = None if isinstance(release, Table) else engine
-        opened = open_input(release, private_part="if there", engine=table_engine)
+        opened = open_release(release, engine=table_engine)
         if isinstance(opened, OpenedAnatomized):
             if hierarchies is not None:
                 message = (
                     "hierarchies say what labels stand for, and an anatomized release has values"
                 )
                 raise BadInput(message, hint="Leave them out")
-            return _anatomized_data(opened)
+            return _anatomized_data(opened if opened.is_own else opened.with_sensitive(sensitive))
         if isinstance(opened, OpenedGeneralized):
             return _generalized_data(opened, hierarchies)
         table = read_with_engine_of(original, opened.table)
@@ -338,15 +340,14 @@ def _anatomized_data(opened: OpenedAnatomized) -> _ReleaseData:
         anatomization = opened.unwritten.rows_in_memory("its utility cannot be measured")
         coded = CodedTables.of(anatomization)
         sensitive = anatomization.sensitive
-        source = f"{opened.unwritten.source.source}, anatomized"
+        source = opened.name
     else:
-        published = opened.published()
-        check_groups(published)
+        published = opened.answers.published
         anatomization = None
         coded = CodedTables.read(published)
         sensitive = published.sensitive
         if opened.folder is not None:
-            source = str(opened.folder)
+            source = opened.name
         else:
             source = ", ".join(table.source for table in published.tables)
     roles = {

@@ -18,7 +18,7 @@ import altair as alt
 from divulge import anatomization, composition, generalization, metrics, releases, results
 from divulge.api import compare as comparing
 from divulge.api.anatomized import AnatomizedRelease
-from divulge.api.check import ReleaseCheck
+from divulge.api.check_groups import ReleaseCheck
 from divulge.api.utility import Utility
 from divulge.charts import theme
 from divulge.charts.classes import class_sizes, leakages
@@ -241,7 +241,7 @@ def groups(result: AnatomizedRelease | ReleaseCheck) -> Any:
     disk or on a cluster, or only the published tables are available, sizes are given as a range.
 
     Args:
-        result: output of `dv.anatomize` or `dv.check_anatomized`
+        result: output of `dv.anatomize` or `dv.check`
 
     Examples:
         >>> import pyarrow as pa

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`divulge anatomize`: publish several tables linked by groups, or check such a release."""
+"""`divulge anatomize`: publish several tables linked by groups."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any, Literal
-
-import typer
 
 import divulge as dv
 from divulge.cli import program
@@ -73,7 +71,6 @@ def anatomize(
     target: Text,
     explain: bool | None,
     attack: bool,
-    check: bool,
     advise: bool,
     dry_run: bool,
     force: bool,
@@ -87,16 +84,11 @@ def anatomize(
     \b
     Examples:
       divulge anatomize people.csv --sensitive salary --identifier name --alpha 0.5 --beta 1/4 --delta 0.25 --tables 2 --out release/
-      divulge anatomize release/ --check
       divulge anatomize s3a://bucket/people/ --engine spark --sensitive salary --beta 1/20 --out /shared/release/
     """  # noqa: E501
     program.reject_idle("with --queries 0", "workload", when=queries == 0)
     check_page(report)
     drawing = Pictures.of(chart, ("groups",))
-    if check:
-        bounds = {"sensitive": roles.values.get("sensitive", ()), **model.chosen("anatomize")}
-        _check(table, bounds, json_=json_, drawing=drawing)
-        return
     from divulge import anatomization, releases
     from divulge.api.anatomized import refuse_in_chunks
 
@@ -157,14 +149,6 @@ def anatomize(
     if report is not None:
         write_report(dv.report(release), report, json_=json_)
     drawing.draw({"groups": release.chart}, json_=json_)
-
-
-def _check(table: TableOptions, bounds: dict[str, Any], *, json_: bool, drawing: Pictures) -> None:
-    release_check = dv.check_anatomized(table.source, engine=table.chosen_engine(), **bounds)
-    tell(release_check, json_=json_)
-    drawing.draw({"groups": release_check.chart}, json_=json_)
-    if not release_check.holds:
-        raise typer.Exit(1)
 
 
 def _tables(text: str) -> int | list[list[str]]:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 import divulge as dv
-from divulge.api.opened import is_anatomized
+from divulge.api.opened import is_anatomized, open_release
 from divulge.cli import options
-from divulge.cli.inputs import TableOptions, policy_of, table_or_release
+from divulge.cli.inputs import TableOptions, exact_names, policy_of, table_or_release
 from divulge.cli.options import Pictures, write_report
 from divulge.cli.progress import progress_bar
+from divulge.errors import BadInput
 from divulge.policy import Promise
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ def attack(
     truth: str,
     roles: options.RoleOptions,
     knows: options.Texts,
+    group: options.Text,
+    count: options.Text,
     further: options.Arguments,
     policy: options.Text,
     chart: options.Texts,
@@ -50,7 +53,12 @@ def attack(
     options.check_page(report)
     release: Any = table.source
     opened: Table | None = None
-    if not is_anatomized(table.source):
+    if is_anatomized(table.source, group=group):
+        engine = table.chosen_engine()
+        release = open_release(table.source, group=group, count=count, engine=engine)
+    elif group is not None or count is not None:
+        raise BadInput(f"--group and --count have no effect: {table.source} is not anatomized")
+    else:
         release = table_or_release(table)
         opened = release.table
     if policy or promises:
@@ -71,7 +79,6 @@ def attack(
             policy=effective_policy,
             adversary=adversary.resolve(() if opened is None else opened.names),
             progress=progress,
-            engine=table.chosen_engine() if opened is None else None,
         )
     options.tell(attack_result, json_=json_)
     drawing.draw(
@@ -90,7 +97,7 @@ def _columns(table: Table | None, column_texts: list[str]) -> tuple[str, ...]:
     An anatomized release has several tables, so its columns need exact names.
     """
     if table is None:
-        return tuple(name.strip() for text in column_texts for name in text.split(","))
+        return exact_names(column_texts)
     from divulge.sources import split_names
 
     return split_names(table, column_texts)

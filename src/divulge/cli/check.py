@@ -7,7 +7,7 @@ Exit code 0 or 1.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from divulge.cli.inputs import (
     PolicyInEffect,
     PolicyOptions,
     TableOptions,
+    exact_names,
     reject_with_levels,
     table_or_release,
 )
@@ -30,7 +31,7 @@ from divulge.cli.options import Makers, Pictures
 from divulge.errors import BadInput, DivulgeError, without_secrets
 from divulge.options import ROLES
 from divulge.output import ci_reports
-from divulge.policy import Promise, Verdict
+from divulge.policy import Policy, Promise, Verdict
 
 app = options.new_app()
 _LEVELS = ("groups",)
@@ -59,6 +60,28 @@ class GateFiles:
             results.write_file(self.sarif, ci_reports.sarif(table_checks).encode(), "SARIF file")
 
 
+@dataclass(frozen=True)
+class GroupOptions:
+    """Bounds on the groups of an anatomized release, and its linking columns."""
+
+    alpha: options.Text = None
+    beta: options.Text = None
+    gamma: options.Text = None
+    delta: options.Text = None
+    group: options.Text = None
+    count: options.Text = None
+
+    def promises(self) -> tuple[Promise, ...]:
+        """Return the requirement on the metric alpha, for sources that are not anatomized."""
+        return () if self.alpha is None else (Promise.make("alpha", self.alpha),)
+
+    def arguments(self, *, by_groups: bool) -> dict[str, Any]:
+        """Return the options as keyword arguments of `check`."""
+        names = [field.name for field in fields(self) if by_groups or field.name != "alpha"]
+        values = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in values.items() if value is not None}
+
+
 @app.command()
 def check(
     tables: TableOptions,
@@ -66,6 +89,7 @@ def check(
     adversary: options.BeliefOptions,
     ledger: LedgerOptions,
     policy: PolicyOptions,
+    groups: GroupOptions,
     files: GateFiles,
     sample: int,
     joint: bool,
@@ -82,10 +106,13 @@ def check(
       divulge check patients.csv --qi zip,age --sensitive disease --k-anonymity 5 --entropy-leakage 0.5
       divulge check build/*.parquet --policy divulge.toml --junit verdicts.xml
       divulge check release-2/ --original patients.csv --released release-1/
+      divulge check anatomized/ --sensitive disease --alpha 1/2 --beta 1/4
     """  # noqa: E501
     several = len(tables.sources) > 1
     program.reject_idle("with several tables", "chart", "private_dir", when=several)
     release_ledger = ledger.value()
+    if not all(is_anatomized(source, group=groups.group) for source in tables.sources):
+        promises = (*promises, *groups.promises())
     policy_in_effect = policy.in_force(promises)
     has_policy = any(policy_in_effect.of(source).found for source in tables.sources)
     preface = options.Preface(*(policy_in_effect.lines if has_policy else ()), json_=json_)
@@ -97,17 +124,20 @@ def check(
             reject_with_levels(table.source, used=_used_with_levels(has_prior=has_prior))
         prior_names = ("original", "released", "released_of") if has_prior else ()
         prior_adversary = adversary.only(*prior_names).resolve()
-        return dv.check_anatomized(
+        return dv.check(
             table.source,
+            sensitive=exact_names(roles.values.get("sensitive")),
             adversary=prior_adversary,
             ledger=release_ledger,
             engine=table.chosen_engine(),
+            **groups.arguments(by_groups=True),
         )
 
-    def verdict_of(table: TableOptions) -> Verdict:
+    def verdict_of(table: TableOptions) -> Any:
         opened = None
         target: Any = table.source
-        if is_anatomized(table.source):
+        by_groups = is_anatomized(table.source, group=groups.group)
+        if by_groups:
             _reject_roles_of_anatomized()
             role_arguments: dict[str, Any] = {"engine": table.chosen_engine()}
         else:
@@ -122,6 +152,7 @@ def check(
             adversary=adversary.resolve(() if opened is None else opened.names),
             sample=sample,
             ledger=release_ledger,
+            **groups.arguments(by_groups=by_groups),
         )
 
     drawings: dict[str, Pictures] = {}
@@ -129,7 +160,9 @@ def check(
     def check_table(table: TableOptions) -> ci_reports.JudgedTable:
         source = without_secrets(table.source)
         try:
-            by_levels = _by_levels(table.source, policy_in_effect, has_prior=has_prior)
+            by_levels = is_anatomized(table.source, group=groups.group) and not (
+                has_prior and _has_requirements(policy_in_effect.of(table.source).policy)
+            )
             drawings[table.source] = Pictures.of(chart, _LEVELS if by_levels else _CLASSES)
             return ci_reports.JudgedTable(
                 source, levels_of(table) if by_levels else verdict_of(table)
@@ -151,7 +184,13 @@ def check(
 
 def _used_with_levels(*, has_prior: bool) -> tuple[str, ...]:
     """Options that have an effect on the check of an anatomized release by its own bounds."""
-    used = ("chart", "json_", *program.field_names(GateFiles))
+    used = (
+        "sensitive",
+        "chart",
+        "json_",
+        *program.field_names(GateFiles),
+        *program.field_names(GroupOptions),
+    )
     if not has_prior:
         return used
     prior_options = ("released", "released_of", "original")
@@ -164,15 +203,9 @@ def _reject_roles_of_anatomized() -> None:
     program.reject_idle("on an anatomized release, which says itself what its columns are", *idle)
 
 
-def _by_levels(source: str, policy_in_effect: PolicyInEffect, *, has_prior: bool) -> bool:
-    """Return True if a source is checked against the bounds of its groups.
-
-    With prior releases, the requirements of a policy apply to joint groups as classes instead.
-    """
-    effective_policy = policy_in_effect.of(source).policy
-    return is_anatomized(source) and not (
-        has_prior and (effective_policy.promises or effective_policy.protections)
-    )
+def _has_requirements(policy: Policy) -> bool:
+    """True if a policy has requirements, which apply to joint groups as classes."""
+    return bool(policy.promises or policy.protections)
 
 
 def _tell_one(

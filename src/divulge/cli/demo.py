@@ -38,7 +38,7 @@ def demo(out: str, rows: int, seed: int, json_: bool) -> None:
         identifier="patient_id",
     )
     policy = dv.Policy.load(folder / "divulge.toml")
-    verdict = dv.check(folder / "generalized.csv", policy)
+    verdict = dv.check(dv.read(folder / "generalized.csv"), policy)
     after = verdict.measurement
     columns = dv.profile(folder / "patients.csv")
     release = dv.generalize(folder / "patients.csv", policy=policy, suppression=0.01)

@@ -244,10 +244,11 @@ def table_or_release(
 ) -> OneTable:
     """Open a table, or the table of a release; a release states how it is read."""
     from divulge.api.measure import open_measurable
-    from divulge.api.opened import is_release
+    from divulge.api.opened import is_anatomized, is_release
 
     private: dict[str, Any] = {"with_private": with_private, "private_dir": private_dir}
-    if not is_release(table.source):
+    is_table = not is_release(table.source)
+    if is_table and (table.reading or not is_anatomized(table.source)):
         opens_private = with_private or private_dir is not None
         return open_measurable(table.source if opens_private else table.read(), **private)
     for flag in command_words(table.reading)[:1]:
@@ -255,6 +256,11 @@ def table_or_release(
             f"{flag} has no effect: {table.source} is a release, which says how its table is read"
         )
     return open_measurable(table.source, **private, engine=table.chosen_engine())
+
+
+def exact_names(texts: options.Texts) -> tuple[str, ...]:
+    """Return the named columns of an anatomized release, whose several tables have no globs."""
+    return tuple(name.strip() for text in texts or () for name in text.split(","))
 
 
 def reject_with_levels(source: str, *, used: Collection[str]) -> None:
@@ -265,8 +271,7 @@ def reject_with_levels(source: str, *, used: Collection[str]) -> None:
     idle = [
         name for name in program.parameter_names() if name not in ("source", *ENGINE_NAMES, *used)
     ]
-    bounds = f"divulge anatomize {source} --check takes bounds"
-    why = f"on an anatomized release, which is held against the levels of its groups ({bounds})"
+    why = f"on {source}, an anatomized release, which has levels of groups and no classes"
     program.reject_idle(why, *idle)
 
 

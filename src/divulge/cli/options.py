@@ -11,7 +11,7 @@ import inspect
 import json
 import sys
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar, cast
@@ -411,7 +411,7 @@ def with_options(command: Callable[..., Any], verb: str) -> Callable[..., Any]:
         elif name in rows and name != "promises":
             parameters.append(_parameter(rows[name], hints[name]))
         elif name == "promises":
-            parameters += _requirement_parameters(rows["promise"])
+            parameters += _requirement_parameters(rows["promise"], rows)
         else:
             parameters.append(_keyword(name, hints[name]))
 
@@ -424,7 +424,7 @@ def with_options(command: Callable[..., Any], verb: str) -> Callable[..., Any]:
             make: Any = groups[name]
             made[name] = make(**values) if name in dataclass_groups else make(values)
         if "promises" in hints:
-            made["promises"] = _promises(arguments)
+            made["promises"] = _promises(arguments, rows)
         command(**arguments, **made)
 
     parameters.append(_keyword("context", typer.Context))
@@ -546,9 +546,12 @@ def write_report(made: Any, path: str, *, json_: bool) -> None:
 
 
 # --- requirements: a flag for each metric, --promise for any bound --------------------------------
-def _requirement_parameters(promise: Option) -> list[inspect.Parameter]:
-    """Return a flag for every metric that a requirement can bound, and --promise."""
-    flags = [_keyword(name, _flag(name), None) for name in _requirement_names()]
+def _requirement_parameters(promise: Option, rows: Container[str]) -> list[inspect.Parameter]:
+    """Return a flag for every metric that a requirement can bound, and --promise.
+
+    A flag of `rows` with the same name takes its place.
+    """
+    flags = [_keyword(name, _flag(name), None) for name in _requirement_names() if name not in rows]
     return [*flags, _parameter(promise)]
 
 
@@ -584,7 +587,7 @@ def _flag(name: str) -> Any:
     ]
 
 
-def _promises(arguments: dict[str, Any]) -> tuple[Promise, ...]:
+def _promises(arguments: dict[str, Any], rows: Container[str]) -> tuple[Promise, ...]:
     """Take the requirements of the flags and of --promise out of a command's arguments.
 
     A second, different statement about the same metric and attribute raises an error.
@@ -594,6 +597,7 @@ def _promises(arguments: dict[str, Any]) -> tuple[Promise, ...]:
     made = [
         (flag_of(name, "check"), Promise.make(name, bound))
         for name in _requirement_names()
+        if name not in rows
         for bound in arguments.pop(name) or ()
     ]
     made += [

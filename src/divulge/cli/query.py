@@ -17,8 +17,8 @@ def query(
     condition: str,
     total: Text,
     average: Text,
-    group: str,
-    count: str,
+    group: Text,
+    count: Text,
     hierarchies: Path | None,
     json_: bool,
 ) -> None:

@@ -14,6 +14,7 @@ from divulge.cli import options
 from divulge.cli.inputs import (
     PolicyOptions,
     TableOptions,
+    exact_names,
     policy_of,
     reject_with_levels,
     table_or_release,
@@ -55,12 +56,14 @@ def report(
     report_options: dict[str, Any] = {"title": title, "date": _date(date), "audience": audience}
     if is_anatomized(table.source):
         reject_with_levels(
-            table.source, used=("original", "out", "audience", "title", "date", "json_")
+            table.source,
+            used=("original", "sensitive", "out", "audience", "title", "date", "json_"),
         )
         effective_adversary = adversary.resolve()
         made = dv.report(
             table.source,
             **report_options,
+            sensitive=exact_names(roles.values.get("sensitive")),
             adversary=effective_adversary if effective_adversary.explicit_settings else None,
             engine=table.chosen_engine(),
         )

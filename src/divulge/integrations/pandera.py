@@ -50,7 +50,7 @@ def keeps(policy: PolicyLike) -> Check:
         verdict = dv.check(getattr(frame, "lazyframe", frame), required_policy)
         # pandera formats the check into the error that it raises next, and accepts only a text.
         check.error = "; ".join(ci_reports.broken_in_words(verdict)) or None
-        return verdict.holds
+        return bool(verdict.holds)
 
     check = Check(holds, name=NAME, description="The table keeps the promises of a privacy policy.")
     return check

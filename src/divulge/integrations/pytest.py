@@ -39,7 +39,7 @@ def check(table: Any, policy: PolicyLike | None = None) -> Verdict:
     import divulge as dv
     from divulge.output import ci_reports
 
-    verdict = dv.check(table, policy)
+    verdict: Verdict = dv.check(table, policy)
     if not verdict.holds:
         violations = "".join(
             f"\n  - {violation}" for violation in ci_reports.broken_in_words(verdict)

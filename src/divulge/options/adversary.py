@@ -149,7 +149,7 @@ ADVERSARY_OPTIONS = (
         panel="Adversary",
         repeated=True,
         policy_key="adversary.released",
-        excluded_by=("check", "advise"),
+        excluded_by=("advise",),
     ),
     Option(
         "released_of",
@@ -159,7 +159,7 @@ ADVERSARY_OPTIONS = (
         panel="Adversary",
         repeated=True,
         policy_key="adversary.released_of",
-        excluded_by=("check", "advise"),
+        excluded_by=("advise",),
     ),
     Option(
         "with_private",
@@ -185,7 +185,6 @@ ADVERSARY_OPTIONS = (
         values=("category", "drop"),
         default="category",
         policy_key="adversary.nulls",
-        excluded_by=("check",),
     ),
     Option(
         "knows",

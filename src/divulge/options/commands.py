@@ -60,8 +60,18 @@ COMMAND_OPTIONS = (
         metavar="EXPRESSION",
     ),
     Option("average", "Average this instead of counting.", verbs=("query",), metavar="EXPRESSION"),
-    Option("group", "The group column, in another's release.", verbs=("query",), default="GID"),
-    Option("count", "The count column, in another's release.", verbs=("query",), default="Count"),
+    Option(
+        "group",
+        "The group column of a third-party anatomized release; else GID.",
+        verbs=("query", "check", "attack"),
+        metavar="COLUMN",
+    ),
+    Option(
+        "count",
+        "The count column of a third-party anatomized release; else Count.",
+        verbs=("query", "check", "attack"),
+        metavar="COLUMN",
+    ),
     Option(
         "hierarchies",
         "What labels stand for, where a generalized release comes without its mapping.",

@@ -161,7 +161,7 @@ OUTPUT_OPTIONS = (
         metavar="NAME",
         panel="Output",
         needs=("ledger",),
-        excluded_by=("pareto", "check", "advise"),
+        excluded_by=("pareto", "advise"),
     ),
     Option(
         "coalition",
@@ -170,7 +170,7 @@ OUTPUT_OPTIONS = (
         metavar="NAMES",
         panel="Output",
         needs=("ledger",),
-        excluded_by=("pareto", "check", "advise"),
+        excluded_by=("pareto", "advise"),
     ),
     Option(
         "dataset",
@@ -179,7 +179,7 @@ OUTPUT_OPTIONS = (
         metavar="NAME",
         panel="Output",
         needs=("ledger",),
-        excluded_by=("pareto", "check", "advise"),
+        excluded_by=("pareto", "advise"),
     ),
     Option(
         "junit",
@@ -209,7 +209,7 @@ OUTPUT_OPTIONS = (
         verbs=PUBLISHING_VERBS,
         takes="folder",
         panel="Output",
-        excluded_by=("pareto", "check", "advise"),
+        excluded_by=("pareto", "advise"),
     ),
     Option(
         "expires",
@@ -218,7 +218,7 @@ OUTPUT_OPTIONS = (
         metavar="DAY",
         panel="Output",
         needs=("ledger",),
-        excluded_by=("pareto", "check", "advise"),
+        excluded_by=("pareto", "advise"),
     ),
     Option(
         "out",
@@ -258,7 +258,7 @@ OUTPUT_OPTIONS = (
         verbs=PUBLISHING_VERBS,
         takes="flag",
         needs=("out",),
-        excluded_by=("pareto", "check", "advise"),
+        excluded_by=("pareto", "advise"),
     ),
     Option(
         "private_dir",
@@ -266,14 +266,14 @@ OUTPUT_OPTIONS = (
         verbs=PUBLISHING_VERBS,
         takes="folder",
         needs=("out",),
-        excluded_by=("pareto", "check", "advise"),
+        excluded_by=("pareto", "advise"),
     ),
     Option(
         "target",
         "Tell what is left, and how well a model foretells this.",
         verbs=("generalize", "anatomize"),
         takes="column",
-        excluded_by=("pareto", "check", "advise"),
+        excluded_by=("pareto", "advise"),
     ),
     Option(
         "no_explain",
@@ -287,7 +287,7 @@ OUTPUT_OPTIONS = (
         "Also write a page about the release (.html).",
         verbs=("generalize", "anatomize", "attack"),
         takes="file",
-        excluded_by=("pareto", "check", "advise"),
+        excluded_by=("pareto", "advise"),
         effect=", which tells it",
     ),
     Option(
@@ -295,7 +295,7 @@ OUTPUT_OPTIONS = (
         "The folder to publish in; it must not exist yet. Without it nothing is written.",
         verbs=("anatomize",),
         takes="folder",
-        excluded_by=("check", "advise"),
+        excluded_by=("advise",),
     ),
     Option(
         "format_",
@@ -304,7 +304,7 @@ OUTPUT_OPTIONS = (
         takes="choice",
         values=RELEASE_FORMATS,
         needs=("out",),
-        excluded_by=("check", "advise"),
+        excluded_by=("advise",),
     ),
     Option(
         "seed",
@@ -312,7 +312,7 @@ OUTPUT_OPTIONS = (
         verbs=("anatomize",),
         takes="integer",
         low=0,
-        excluded_by=("check", "advise"),
+        excluded_by=("advise",),
     ),
     Option(
         "queries",
@@ -320,7 +320,6 @@ OUTPUT_OPTIONS = (
         verbs=("anatomize",),
         takes="integer",
         low=0,
-        excluded_by=("check",),
     ),
     Option(
         "workload",
@@ -329,7 +328,7 @@ OUTPUT_OPTIONS = (
         takes="choice",
         values=("anchored", "range"),
         default="anchored",
-        excluded_by=("check", "advise"),
+        excluded_by=("advise",),
     ),
     Option(
         "explain",
@@ -337,35 +336,27 @@ OUTPUT_OPTIONS = (
         verbs=("anatomize",),
         takes="flag",
         off_flag="--no-explain",
-        excluded_by=("check", "advise"),
+        excluded_by=("advise",),
     ),
     Option(
         "attack",
         "Also run the attacks of `divulge attack` on 1,000 people.",
         verbs=("anatomize",),
         takes="flag",
-        excluded_by=("check", "advise"),
-    ),
-    Option(
-        "check",
-        "TABLE is an anatomized release: hold it against its promises, or the bounds given; "
-        "exit code 0 or 1.",
-        verbs=("anatomize",),
-        takes="flag",
+        excluded_by=("advise",),
     ),
     Option(
         "advise",
         "Instead: which bounds the table allows in 1 to 4 tables, and what they cost.",
         verbs=("anatomize",),
         takes="flag",
-        excluded_by=("check",),
     ),
     Option(
         "dry_run",
         "Divide, group and report; write nothing.",
         verbs=("anatomize",),
         takes="flag",
-        excluded_by=("check", "advise"),
+        excluded_by=("advise",),
     ),
     Option(
         "release",

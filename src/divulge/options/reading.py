@@ -68,7 +68,6 @@ READ_OPTIONS = (
         verbs=READING_VERBS,
         metavar="NAME",
         panel="Table",
-        excluded_by=("check",),
     ),
     Option(
         "sql",
@@ -76,7 +75,6 @@ READ_OPTIONS = (
         verbs=READING_VERBS,
         metavar="SELECT",
         panel="Table",
-        excluded_by=("check",),
     ),
     Option(
         "as_of",
@@ -84,7 +82,6 @@ READ_OPTIONS = (
         verbs=READING_VERBS,
         metavar="VERSION",
         panel="Table",
-        excluded_by=("check",),
     ),
     Option(
         "sheet",
@@ -92,7 +89,6 @@ READ_OPTIONS = (
         verbs=READING_VERBS,
         metavar="NAME",
         panel="Table",
-        excluded_by=("check",),
     ),
     Option(
         "codes",
@@ -100,7 +96,6 @@ READ_OPTIONS = (
         verbs=READING_VERBS,
         takes="flag",
         panel="Table",
-        excluded_by=("check",),
     ),
     Option(
         "union_columns",
@@ -108,7 +103,6 @@ READ_OPTIONS = (
         verbs=READING_VERBS,
         takes="flag",
         panel="Table",
-        excluded_by=("check",),
     ),
     Option(
         "header",
@@ -117,7 +111,6 @@ READ_OPTIONS = (
         takes="flag",
         off_flag="--no-header",
         panel="Table",
-        excluded_by=("check",),
     ),
     Option(
         "delimiter",
@@ -125,7 +118,6 @@ READ_OPTIONS = (
         verbs=READING_VERBS,
         metavar="SIGN",
         panel="Table",
-        excluded_by=("check",),
     ),
     Option(
         "decimal",
@@ -133,7 +125,6 @@ READ_OPTIONS = (
         verbs=READING_VERBS,
         metavar="SIGN",
         panel="Table",
-        excluded_by=("check",),
     ),
     Option(
         "encoding",
@@ -142,7 +133,6 @@ READ_OPTIONS = (
         metavar="NAME",
         panel="Table",
         default="utf-8",
-        excluded_by=("check",),
     ),
 )
 """Arguments of `read`."""

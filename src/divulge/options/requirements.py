@@ -91,25 +91,25 @@ REQUIREMENT_OPTIONS = (
     Option(
         "alpha",
         "Record linkage: the commonest tuple of a table in a group; 0.5 or 1/2.",
-        verbs=("anatomize",),
+        verbs=("anatomize", "check"),
         panel="Promises",
     ),
     Option(
         "beta",
         "Attribute linkage: the commonest sensitive value in a group.",
-        verbs=("anatomize",),
+        verbs=("anatomize", "check"),
         panel="Promises",
     ),
     Option(
         "gamma",
         "Table linkage: the commonest combination in a group.",
-        verbs=("anatomize",),
+        verbs=("anatomize", "check"),
         panel="Promises",
     ),
     Option(
         "delta",
         "Probabilistic attack: how far the share of a sensitive value may move.",
-        verbs=("anatomize",),
+        verbs=("anatomize", "check"),
         panel="Promises",
     ),
     Option(

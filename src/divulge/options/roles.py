@@ -86,7 +86,6 @@ ROLE_OPTIONS = (
         flags=("--qi",),
         panel="Roles",
         policy_key="quasi_identifiers",
-        excluded_by=("check",),
     ),
     Option(
         "identifier",
@@ -95,7 +94,6 @@ ROLE_OPTIONS = (
         takes="columns",
         panel="Roles",
         policy_key="identifier",
-        excluded_by=("check",),
     ),
     Option(
         "quasi_identifiers",
@@ -158,7 +156,7 @@ ROLE_OPTIONS = (
         takes="columns",
         panel="Roles",
         policy_key="leave_out",
-        excluded_by=("pareto", "check"),
+        excluded_by=("pareto",),
     ),
     Option(
         "plain",
@@ -167,6 +165,6 @@ ROLE_OPTIONS = (
         takes="columns",
         panel="Roles",
         policy_key="plain",
-        excluded_by=("pareto", "check"),
+        excluded_by=("pareto",),
     ),
 )

@@ -138,7 +138,7 @@ SEARCH_OPTIONS = (
         panel="Search",
         values=ANATOMIZATION_METHODS,
         default="slppa",
-        excluded_by=("check", "advise"),
+        excluded_by=("advise",),
     ),
     Option(
         "tables",
@@ -146,7 +146,7 @@ SEARCH_OPTIONS = (
         "'age,zip;gender,job'.",
         verbs=("anatomize",),
         panel="Search",
-        excluded_by=("check", "advise"),
+        excluded_by=("advise",),
     ),
     Option(
         "linkage",
@@ -155,7 +155,7 @@ SEARCH_OPTIONS = (
         takes="choice",
         panel="Search",
         values=("average", "first"),
-        excluded_by=("check", "advise"),
+        excluded_by=("advise",),
     ),
     Option(
         "association",
@@ -164,7 +164,7 @@ SEARCH_OPTIONS = (
         takes="choice",
         panel="Search",
         values=("phi2", "cramers_v2"),
-        excluded_by=("check", "advise"),
+        excluded_by=("advise",),
     ),
     Option(
         "max_table_size",
@@ -173,7 +173,7 @@ SEARCH_OPTIONS = (
         takes="integer",
         panel="Search",
         low=1,
-        excluded_by=("check", "advise"),
+        excluded_by=("advise",),
     ),
     Option(
         "algorithm",
@@ -182,7 +182,7 @@ SEARCH_OPTIONS = (
         takes="choice",
         panel="Search",
         values=("guaranteed", "paper"),
-        excluded_by=("check", "advise"),
+        excluded_by=("advise",),
     ),
     Option(
         "locality",
@@ -190,7 +190,7 @@ SEARCH_OPTIONS = (
         verbs=("anatomize",),
         takes="flag",
         panel="Search",
-        excluded_by=("check", "advise"),
+        excluded_by=("advise",),
     ),
     Option(
         "group_size",
@@ -199,7 +199,7 @@ SEARCH_OPTIONS = (
         takes="integer",
         panel="Search",
         low=1,
-        excluded_by=("check", "advise"),
+        excluded_by=("advise",),
     ),
     Option(
         "bucket_check",
@@ -209,7 +209,7 @@ SEARCH_OPTIONS = (
         panel="Search",
         argument="check",
         values=("distinct", "frequency"),
-        excluded_by=("check", "advise"),
+        excluded_by=("advise",),
     ),
     Option(
         "attacks",

@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
-from divulge.api.check import ReleaseCheck
+from divulge.api.check_groups import ReleaseCheck
 from divulge.errors import DivulgeError, InternalError
 from divulge.output.formatting import classes_with_people, number
 from divulge.policy import Outcome, Verdict

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from divulge import composition, results
 from divulge.api.anatomized import AnatomizedRelease
-from divulge.api.check import ReleaseCheck
+from divulge.api.check_groups import ReleaseCheck
 from divulge.metrics import Measurement
 from divulge.output import html, summary
 from divulge.output.formatting import (

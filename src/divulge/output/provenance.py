@@ -17,7 +17,7 @@ from divulge import attacks, generalization, releases
 from divulge.adversary import Adversary
 from divulge.api import compare as comparing
 from divulge.api.anatomized import AnatomizedRelease
-from divulge.api.check import ReleaseCheck
+from divulge.api.check_groups import ReleaseCheck
 from divulge.api.report import Report
 from divulge.options import DEFAULT_METHOD, ROLES, SINGLE_ROLES, Invocation, is_expressible
 from divulge.output import html, summary

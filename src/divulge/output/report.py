@@ -19,7 +19,7 @@ from typing import Any
 from divulge import attacks, charts, composition, generalization, metrics, results
 from divulge.api import compare as comparing
 from divulge.api.anatomized import AnatomizedRelease
-from divulge.api.check import ReleaseCheck
+from divulge.api.check_groups import ReleaseCheck
 from divulge.api.report import Report
 from divulge.api.utility import Utility
 from divulge.arguments import spelled

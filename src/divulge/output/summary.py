@@ -16,7 +16,7 @@ import numpy as np
 
 from divulge import anatomization, charts, metrics, releases, results
 from divulge.api.anatomized import AnatomizedRelease
-from divulge.api.check import ReleaseCheck
+from divulge.api.check_groups import ReleaseCheck
 from divulge.errors import BadInput
 from divulge.metrics import Measurement
 from divulge.output import html

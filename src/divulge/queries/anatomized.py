@@ -207,8 +207,6 @@ class AnatomizedSource:
     """Anatomized release as a source of estimates."""
 
     published: anatomization.Published
-    promises: Mapping[str, str] = field(default_factory=dict)
-    """Guaranteed bounds on its levels, if the release states them."""
 
     @property
     def engine(self) -> Engine:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -111,8 +110,6 @@ class GeneralizedSource:
     """Meaning of the labels of each generalized column; other columns were published unchanged."""
     left_out: int | None = None
     """Number of suppressed records; None if the release does not state it."""
-    folder: Path | None = None
-    """Folder of the release."""
 
     @property
     def engine(self) -> DuckDBEngine:

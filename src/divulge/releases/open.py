@@ -115,11 +115,7 @@ class OpenedRelease:
                 f"{folder} is an anatomized release: what it promises are levels of its groups, "
                 "alpha, beta, gamma and delta"
             )
-            raise BadInput(
-                message,
-                hint=f"`divulge anatomize {folder} --check`, or dv.check_anatomized, holds them "
-                "against its files",
-            )
+            raise BadInput(message, hint=f"`divulge check {folder}` checks them")
         return cls(release_folder, document, private_document, private_folder)
 
     @cached_property
@@ -133,6 +129,13 @@ class OpenedRelease:
             return self
         _, private_document, private_folder = manifest.add_private_manifest(
             self.folder, self.document, private_part="if there"
+        )
+        return replace(self, private=private_document, private_folder=private_folder)
+
+    def add_private_part(self, private_dir: str | Path | None = None) -> Self:
+        """Add the private part, which must exist; the shared files are not hashed again."""
+        _, private_document, private_folder = manifest.add_private_manifest(
+            self.folder, self.document, private_part="required", private_dir=private_dir
         )
         return replace(self, private=private_document, private_folder=private_folder)
 

@@ -15,9 +15,7 @@ ERROR = "error"
 """Name of the object that any command prints instead of an answer."""
 
 DOCUMENTS: dict[str, Any] = {
-    "anatomize": releases.AnatomizeDocument
-    | releases.AdviceDocument
-    | tables.AnatomyVerdictDocument,
+    "anatomize": releases.AnatomizeDocument | releases.AdviceDocument,
     "apply": releases.ApplyDocument,
     "attack": attacks.AttackDocument,
     "check": tables.VerdictDocument | tables.AnatomyVerdictDocument | tables.CheckedTables,

@@ -311,7 +311,7 @@ class GroupSizes(TypedDict):
 
 
 class AnatomyVerdictDocument(TypedDict):
-    """Document of `divulge anatomize --check`, and of `divulge check` of such a release."""
+    """Document of `divulge check` of an anatomized release."""
 
     holds: bool
     levels: Bounds
