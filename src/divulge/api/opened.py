@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from divulge import anatomization, queries, releases
 
 _MANIFEST = "manifest.json"
-_GROUP = "GID"
-_COUNT = "Count"
-"""Default names of the linking columns of a third-party anatomized release, as in the paper."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,9 +120,9 @@ class OpenedAnatomized:
     """The release in memory, if it has not been written."""
     linked_tables: Sequence[Any] = ()
     """The tables of a third-party release, as `read` takes them."""
-    group: str = _GROUP
-    """Column of a third-party release with the name of the group."""
-    count: str = _COUNT
+    group: str | None = None
+    """Column of a third-party release with the name of the group, if it was named."""
+    count: str | None = None
     """Column of a third-party release with the number of occurrences of a row in its group."""
     sensitive: tuple[str, ...] = ()
     """Sensitive columns, if they were named; they take precedence over those in the manifest."""
@@ -201,7 +198,8 @@ class OpenedAnatomized:
             group, count = self.document["group_column"], self.document["count_column"]
         else:
             tables = [read(table, engine=reader) for table in self.linked_tables]
-            group, count = self.group, self.count
+            group = self.group or anatomization.GROUP
+            count = self.count or anatomization.COUNT
         return anatomization.join_tables(tables, sensitive=sensitive, group=group, count=count)
 
     @cached_property
@@ -436,13 +434,17 @@ def _linked_files(source: str | Path, group: str | None) -> tuple[Path, ...]:
         return ()
     if group is not None:
         return entries
+    from divulge.anatomization import COUNT, GROUP
+
     reader = DuckDBEngine()
     try:
         first = set(read(entries[0], engine=reader).names)
-        second = set(read(entries[1], engine=reader).names) if _GROUP in first else first
+        if GROUP not in first:
+            return ()
+        second = set(read(entries[1], engine=reader).names)
     except BadInput:
         return ()
-    return entries if _GROUP in second and first & second <= {_GROUP, _COUNT} else ()
+    return entries if GROUP in second and first & second <= {GROUP, COUNT} else ()
 
 
 def _table_entries(folder: Path) -> Iterator[Path]:

@@ -71,9 +71,11 @@ class GroupOptions:
     group: options.Text = None
     count: options.Text = None
 
-    def promises(self) -> tuple[Promise, ...]:
-        """Return the requirement on the metric alpha, for sources that are not anatomized."""
-        return () if self.alpha is None else (Promise.make("alpha", self.alpha),)
+    def promises(self, sources: Sequence[str]) -> tuple[Promise, ...]:
+        """Return the requirement on the metric alpha, unless all sources are anatomized."""
+        if self.alpha is None or all(is_anatomized(name, group=self.group) for name in sources):
+            return ()
+        return (Promise.make("alpha", self.alpha),)
 
     def arguments(self, *, by_groups: bool) -> dict[str, Any]:
         """Return the options as keyword arguments of `check`."""
@@ -111,9 +113,7 @@ def check(
     several = len(tables.sources) > 1
     program.reject_idle("with several tables", "chart", "private_dir", when=several)
     release_ledger = ledger.value()
-    if not all(is_anatomized(source, group=groups.group) for source in tables.sources):
-        promises = (*promises, *groups.promises())
-    policy_in_effect = policy.in_force(promises)
+    policy_in_effect = policy.in_force((*promises, *groups.promises(tables.sources)))
     has_policy = any(policy_in_effect.of(source).found for source in tables.sources)
     preface = options.Preface(*(policy_in_effect.lines if has_policy else ()), json_=json_)
 
@@ -136,8 +136,7 @@ def check(
     def verdict_of(table: TableOptions) -> Any:
         opened = None
         target: Any = table.source
-        by_groups = is_anatomized(table.source, group=groups.group)
-        if by_groups:
+        if is_anatomized(table.source, group=groups.group):
             _reject_roles_of_anatomized()
             role_arguments: dict[str, Any] = {"engine": table.chosen_engine()}
         else:
@@ -152,7 +151,7 @@ def check(
             adversary=adversary.resolve(() if opened is None else opened.names),
             sample=sample,
             ledger=release_ledger,
-            **groups.arguments(by_groups=by_groups),
+            **groups.arguments(by_groups=opened is None),
         )
 
     drawings: dict[str, Pictures] = {}
@@ -184,13 +183,8 @@ def check(
 
 def _used_with_levels(*, has_prior: bool) -> tuple[str, ...]:
     """Options that have an effect on the check of an anatomized release by its own bounds."""
-    used = (
-        "sensitive",
-        "chart",
-        "json_",
-        *program.field_names(GateFiles),
-        *program.field_names(GroupOptions),
-    )
+    files_and_groups = (*program.field_names(GateFiles), *program.field_names(GroupOptions))
+    used = ("sensitive", "chart", "json_", *files_and_groups)
     if not has_prior:
         return used
     prior_options = ("released", "released_of", "original")
