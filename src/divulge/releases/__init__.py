@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Releases: write rows to a private folder, read them back, check them, and publish them."""
 
+from divulge.releases.batch import Unseen, read_batch, recode_batch
 from divulge.releases.earlier_release import ContinuedRelease
 from divulge.releases.file_hashes import sha256
 from divulge.releases.formats import Format, choose_format, draw_secret, read_rows, shuffled
@@ -60,6 +61,7 @@ __all__ = [
     "ReleasePart",
     "ReleaseSearch",
     "Text",
+    "Unseen",
     "Unverified",
     "ValueIndex",
     "Written",
@@ -73,6 +75,7 @@ __all__ = [
     "parse_label",
     "private_place",
     "promises_of",
+    "read_batch",
     "read_boxes",
     "read_manifest",
     "read_manifests",
@@ -80,6 +83,7 @@ __all__ = [
     "read_rows",
     "read_types",
     "readable_parent",
+    "recode_batch",
     "refuse_target",
     "release_kind",
     "sha256",
