@@ -487,7 +487,7 @@ def test_a_table_is_read_with_the_chosen_options(
     page.click("button[value='clinic.db']")
     assert (page.trouble(), page.page.inner_text("#head")) == ("", "clinic.db · 200 rows")
     assert page.said("command") == "divulge profile clinic.db --table patients"
-    assert "dv.read({'source': 'clinic.db', 'table': 'patients'})" in page.said("python")
+    assert "dv.read('clinic.db', table='patients')" in page.said("python")
     page.fill("input[data-of=delimiter]", ";")
     assert "is for delimited text" in page.trouble()
     page.click("button[name=close]")

@@ -5,7 +5,7 @@ Lists of names that a user can choose from (roles, methods, formats) are in `nam
 """
 
 from divulge.options.idle import idle_reason
-from divulge.options.invocation import Invocation, is_expressible
+from divulge.options.invocation import Invocation, PythonCode, is_expressible
 from divulge.options.names import (
     ANATOMIZATION_METHODS,
     DEFAULT_METHOD,
@@ -54,6 +54,7 @@ __all__ = [
     "GeneralizationMethod",
     "Invocation",
     "Option",
+    "PythonCode",
     "ReleaseFormat",
     "all_options",
     "command_words",

@@ -9,11 +9,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from divulge.options.table import READING_NAMES, command_words, option_of, options_of
+from divulge.options.row import PANELS
+from divulge.options.table import READING_NAMES, command_words, find_option, option_of, options_of
 from divulge.text import toml_text
 
 _FUNCTIONS = {"hierarchy cut": "cut"}
 """Functions of the library whose name is not that of their command."""
+
+
+class PythonCode(str):
+    """Python code that stands for a value, such as the name of a variable."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
 
 
 @dataclass(frozen=True)
@@ -36,16 +44,26 @@ class Invocation:
     """Entries of a policy file: requirements, and roles that the arguments do not name."""
 
     def as_command(self) -> str:
-        """Return the command line, without settings that no option can express."""
+        """Return the command line, without settings that no option can express.
+
+        Options are in the order of the help's sections.
+        """
         adversary = {
             name: setting
             for name, setting in self.adversary.items()
             if is_expressible(name, setting)
         }
         options = {**self.arguments, **adversary, **self.flags}
+        options = {name: options[name] for name in sorted(options, key=self._section)}
         return shlex.join(
             ["divulge", *self.verb.split(), *self.sources, *command_words(options, self.verb)]
         )
+
+    def _section(self, name: str) -> int:
+        """Return the position of an option's section in the help."""
+        option = find_option(name, self.verb) or find_option(name)
+        panel = option.panel if option is not None else None
+        return PANELS.index(panel or PANELS[-1])
 
     def as_python(self, source: str = "") -> str:
         """Return the call in Python, without settings whose value is no literal.

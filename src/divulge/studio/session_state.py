@@ -9,7 +9,6 @@ Creating a `SessionState` parses its policy, so that an invalid policy raises an
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from fnmatch import fnmatchcase
@@ -26,19 +25,13 @@ from divulge.options import (
     RELEASE_FORMATS,
     ROLES,
     SINGLE_ROLES,
-    flag_of,
+    Invocation,
 )
 from divulge.policy import Policy, Promise
 from divulge.sources import known_options
 from divulge.text import parse_toml, toml_text
 
 FILE = "divulge.toml"
-TABLE = "\ue000"
-POLICY = "\ue001"
-"""Placeholders of the table and the policy file in lines of Python.
-
-They are private-use characters, which no quoted name there can hold.
-"""
 
 
 @dataclass(frozen=True)
@@ -137,33 +130,25 @@ class SessionState:
         """Folder that the release is written to."""
         return self.out or "release"
 
-    def command(self, verb: str, *more: str, policy: bool = True) -> str:
-        """Return the equivalent command line."""
-        policy_flags = ("--policy", FILE) if policy else ()
-        return shlex.join(
-            [
-                "divulge",
-                *verb.split(),
-                self.source or "TABLE",
-                *self._reading_flags,
-                *policy_flags,
-                *more,
-            ]
+    def invocation(
+        self,
+        verb: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        policy: bool = True,
+        **flags: Any,
+    ) -> Invocation:
+        """Return the equivalent call of a command or function on the table.
+
+        `flags` are options that only the command takes.
+        """
+        return Invocation(
+            verb,
+            (self.source or "TABLE",),
+            {**self.reading, **(arguments or {})},
+            flags={**({"policy": FILE} if policy else {}), **flags},
+            policy=FILE if policy else None,
         )
-
-    @property
-    def _reading_flags(self) -> Iterator[str]:
-        """Reading options, as options of the command line."""
-        for name, value in self.reading.items():
-            yield f"--{'no-' * (value is False)}{name.replace('_', '-')}"
-            if not isinstance(value, bool):
-                yield str(value)
-
-    def python(self, *lines: str) -> str:
-        """Return the equivalent Python code, with TABLE and POLICY replaced by their values."""
-        table = {"source": self.source, **self.reading} if self.reading else self.source or "TABLE"
-        program = "\n".join(("import divulge as dv", "", *lines))
-        return program.replace(TABLE, repr(table)).replace(POLICY, repr(FILE))
 
     @property
     def method(self) -> str:
@@ -387,12 +372,6 @@ def _saved_page_settings(text: str) -> dict[str, Any]:
             for name, kind in _PAGE_SETTINGS.items()
         }
     return {}
-
-
-def role_flags(roles: Mapping[str, Any]) -> list[str]:
-    """Return the roles as options of a command."""
-    role_names = ((role, name) for role, names in roles.items() for name in _as_names(names))
-    return [part for role, name in role_names for part in (flag_of(role), name)]
 
 
 def _as_names(names: Any) -> tuple[str, ...]:

@@ -147,7 +147,7 @@ class Worker:
 
     def send_equivalents(self, command: str, *python: str) -> None:
         """Send the equivalent command line, Python code and policy file; redacted if hidden."""
-        program = self.state.python(*python)
+        program = "\n".join(("import divulge as dv", "", *python))
         text = self.state.text
         policy_text = text
         if self.state.hidden:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,9 @@ from typing import Any
 import divulge as dv
 from divulge import charts
 from divulge.errors import BadInput
+from divulge.options import Invocation
 from divulge.output import formatting, html, summary
-from divulge.studio.session_state import POLICY, TABLE, SessionState, role_flags
+from divulge.studio.session_state import SessionState
 from divulge.studio.tabs.promises import planned_release
 from divulge.studio.tabs.tab import (
     Html,
@@ -207,43 +207,30 @@ def _queryable_original(worker: Worker) -> Any:
 
 
 # --- equivalent command and Python code -----------------------------------------------------------
-def equivalent_anatomize(worker: Worker, options: dict[str, Any]) -> tuple[str, str, str]:
-    """Return the command and the Python code that make the tables, and the folder of the tables."""
+def equivalent_anatomize(worker: Worker, options: dict[str, Any]) -> Invocation:
+    """Return the call that makes the tables, and writes them to their folder."""
     state = worker.state
-    roles = _roles(worker.state)
-    flags = role_flags(roles)
-    flags += [
-        part
-        for name, value in options.items()
-        for part in ([f"--{name}"] if value is True else [f"--{name}", str(value)])
-    ]
     out = state.argument(_TAB_NAME, "out", _FOLDER)
-    python_arguments = "".join(
-        f", {name}={value!r}" for name, value in {**roles, **options}.items()
-    )
-    return (
-        state.command("anatomize", *flags, "--out", out, policy=False),
-        f"dv.anatomize({TABLE}{python_arguments})",
-        out,
-    )
+    return state.invocation("anatomize", {**_roles(state), **options}, policy=False, out=out)
 
 
 def _send_equivalents(worker: Worker, options: dict[str, Any]) -> None:
     state = worker.state
     condition = worker.state.argument(_TAB_NAME, "condition", "")
-    command, program, out = equivalent_anatomize(worker, options)
-    lines = [command]
-    python = [f"release = {program}", f"release.write({out!r})"]
+    anatomize = equivalent_anatomize(worker, options)
+    out = anatomize.flags["out"]
+    lines = [anatomize.as_command()]
+    python = [f"release = {anatomize.as_python()}", f"release.write({out!r})"]
     if condition:
-        lines.append(shlex.join(["divulge", "query", out, condition]))
-        python.append(f"print(dv.query({out!r}, {condition!r}))")
-        if _has_requirements(state):
-            lines += [
-                state.command("generalize", "--out", state.target),
-                shlex.join(["divulge", "query", state.target, condition]),
-            ]
-            python.append(f"dv.generalize({TABLE}, policy={POLICY}).write({state.target!r})")
-            python.append(f"print(dv.query({state.target!r}, {condition!r}))")
+        of_groups = Invocation("query", (out, condition))
+        lines.append(of_groups.as_command())
+        python.append(f"print({of_groups.as_python()})")
+    if condition and _has_requirements(state):
+        generalize = state.invocation("generalize", out=state.target)
+        of_classes = Invocation("query", (state.target, condition))
+        lines += [generalize.as_command(), of_classes.as_command()]
+        python.append(f"{generalize.as_python()}.write({state.target!r})")
+        python.append(f"print({of_classes.as_python()})")
     worker.send_equivalents("\n".join(lines), *python)
 
 

@@ -16,8 +16,9 @@ from typing import Any
 import divulge as dv
 from divulge import attacks, charts, output
 from divulge.errors import BadInput
+from divulge.options import Invocation, PythonCode, command_words
 from divulge.output import html
-from divulge.studio.session_state import FILE, POLICY, TABLE, SessionState
+from divulge.studio.session_state import FILE, SessionState
 from divulge.studio.tabs.anatomize import (
     anatomize_arguments,
     anatomized_release,
@@ -210,61 +211,66 @@ def _send_equivalents(worker: Worker) -> None:
     prior_releases = _prior_releases(worker.state)
     against = state.argument(_TAB_NAME, "against", _PLANNED_RELEASE)
     ledger = state.argument(_TAB_NAME, "ledger")
-    flags = [
-        part
-        for name, option_value in options.items()
-        for value in (option_value if isinstance(option_value, list) else [option_value])
-        for part in ("--attack" if name == "attacks" else f"--{name}", str(value))
-    ]
     target = {_PLANNED_RELEASE: state.target, _ORIGINAL: state.source}.get(against, against)
-    truth = ("--truth", state.source)
-    generalized = against == _PLANNED_RELEASE or prior_releases or ledger
-    lines = [state.command("generalize", "--out", state.target)] if generalized else []
-    python = [f"release = dv.generalize({TABLE}, policy={POLICY})"] if generalized else []
-    option_value = {_PLANNED_RELEASE: "release", _ORIGINAL: TABLE, _ANATOMIZED: "groups"}.get(
-        against, repr(against)
+    table = PythonCode(state.invocation("profile").table_expression)
+    lines: list[str] = []
+    python: list[str] = []
+    if against == _PLANNED_RELEASE or prior_releases or ledger:
+        generalize = state.invocation("generalize", out=state.target)
+        lines.append(generalize.as_command())
+        python.append(f"release = {generalize.as_python()}")
+    source = {_PLANNED_RELEASE: "release", _ORIGINAL: table, _ANATOMIZED: "groups"}.get(against)
+    attack = Invocation(
+        "attack", (target,), {"truth": state.source, **options}, {}, {"policy": FILE}, FILE
     )
-    adversary_flags = ["--policy", FILE]
-    policy_argument = f", policy={POLICY}"
     if against == _ANATOMIZED:
-        anatomize_command, program, target = equivalent_anatomize(
-            worker, anatomize_arguments(worker)
-        )
-        lines, python = [*lines, anatomize_command], [*python, f"groups = {program}"]
-        adversary_flags = output.provenance.adversary_flags(state.policy.adversary)
-        adversary_table = state.document.get("adversary")
-        policy_argument = f", policy={ {'adversary': adversary_table}!r}" if adversary_table else ""
-        # an option that none of the attacks uses raises an error
-        if adversary_flags and "attacks" in options:
-            lines.append(
-                "# the adversary of the policy, for attacks that look at it: "
-                f"{shlex.join(adversary_flags)}"
-            )
-            adversary_flags = []
+        anatomize = equivalent_anatomize(worker, anatomize_arguments(worker))
+        lines.append(anatomize.as_command())
+        python.append(f"groups = {anatomize.as_python()}")
+        attack = _attack_on_groups(attack, state, anatomize.flags["out"], lines)
     if state.reading:  # in the Python code, the reading options are given with the table
         lines.insert(
             0,
             "# --truth takes no options of reading: give a file that needs none, or take the "
             "Python",
         )
-    lines.append(shlex.join(["divulge", "attack", target, *truth, *adversary_flags, *flags]))
-    more = "".join(f", {name}={value!r}" for name, value in options.items())
-    python.append(f"print(dv.attack({option_value}, truth={TABLE}{policy_argument}{more}))")
+    lines.append(attack.as_command())
+    in_python = replace(attack, adversary={}, arguments={**attack.arguments, "truth": table})
+    python.append(f"print({in_python.as_python(source or repr(against))})")
     if prior_releases or ledger:
-        person = state.policy.roles.get("person")
-        joint_options = {"person": person, "ledger": ledger}
-        joint_flags = [
-            part for name, value in joint_options.items() if value for part in (f"--{name}", value)
-        ]
-        lines.append(
-            shlex.join(["divulge", "compose", *prior_releases, state.target, *truth, *joint_flags])
+        joint = {"person": state.policy.roles.get("person"), "ledger": ledger}
+        arguments = {name: value for name, value in joint.items() if value}
+        compose = Invocation(
+            "compose", (*prior_releases, state.target), {"truth": state.source, **arguments}
         )
-        role_arguments = "".join(
-            f", {name}={value!r}" for name, value in joint_options.items() if value
+        lines.append(compose.as_command())
+        in_python = replace(
+            compose,
+            sources=(*prior_releases, PythonCode("release")),
+            arguments={"truth": table, **arguments},
         )
-        listed = ", ".join([*map(repr, prior_releases), "release"])
-        python.append(f"print(dv.compose([{listed}], truth={TABLE}{role_arguments}))")
+        python.append(f"print({in_python.as_python()})")
     worker.send_equivalents("\n".join(lines), *python)
+
+
+def _attack_on_groups(
+    attack: Invocation, state: SessionState, folder: str, lines: list[str]
+) -> Invocation:
+    """Return the attack on an anatomized release, which guarantees bounds of its own.
+
+    Of the policy it takes the adversary. If attacks are named, an option that none of them uses
+    raises an error, so the command gets a comment instead.
+    """
+    adversary = state.policy.adversary.explicit_settings
+    document = state.document.get("adversary")
+    policy = {"adversary": document} if document else None
+    on_groups = replace(attack, sources=(folder,), flags={}, policy=policy)
+    words = command_words(adversary, "attack")
+    if words and "attacks" in attack.arguments:
+        lines.append(
+            f"# the adversary of the policy, for attacks that look at it: {shlex.join(words)}"
+        )
+    return on_groups if "attacks" in attack.arguments else replace(on_groups, adversary=adversary)
 
 
 # --- controls -------------------------------------------------------------------------------------

@@ -16,8 +16,9 @@ from typing import Any
 import divulge as dv
 from divulge.api import hierarchies
 from divulge.errors import BadInput
+from divulge.options import PythonCode
 from divulge.output import html
-from divulge.studio.session_state import TABLE, SessionState
+from divulge.studio.session_state import SessionState
 from divulge.studio.tabs.tab import (
     Html,
     Tab,
@@ -348,19 +349,22 @@ def _send_equivalents(worker: Worker, column: str) -> None:
     The Python code requires at most as many unique people as rows, so that every table meets it.
     """
     rule = worker.state.policy.hierarchies.get(column)
-    rule_flags: tuple[str, ...] = ()
-    argument = ""
+    rule_flags: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     if isinstance(rule, Mapping):
-        rule_flags = ("--rule", toml_value(rule))
-        argument = f", hierarchies={ {column: dict(rule)}!r}"
+        rule_flags = {"rule": toml_value(rule)}
+        arguments = {"hierarchies": {column: dict(rule)}}
     elif rule is not None:
-        rule_flags = ("--taxonomy", str(rule))
-        argument = f", hierarchies={ {column: str(rule)}!r}"
+        rule_flags = {"taxonomy": str(rule)}
+        arguments = {"hierarchies": {column: str(rule)}}
+    build = worker.state.invocation("hierarchy build", policy=False, column=column, **rule_flags)
     uniques = worker.row_count
+    policy = f"{{'quasi_identifiers': {column!r}, 'leave_out': '*', 'uniques': {uniques}}}"
+    generalize = worker.state.invocation("generalize", arguments)
+    generalize = replace(generalize, policy=PythonCode(policy))
     worker.send_equivalents(
-        worker.state.command("hierarchy build", "--column", column, *rule_flags, policy=False),
-        f"kept = {{'quasi_identifiers': {column!r}, 'leave_out': '*', 'uniques': {uniques}}}",
-        f"release = dv.generalize({TABLE}, policy=kept{argument})",
+        build.as_command(),
+        f"release = {generalize.as_python()}",
         f"for labels in release.hierarchies[{column!r}].rows.values():",
         "    print(*labels, sep=' < ')",
     )

@@ -15,7 +15,7 @@ from divulge.errors import BadInput, Infeasible
 from divulge.options import METHOD_LABELS
 from divulge.output import formatting, html, summary
 from divulge.policy import Policy, Promise
-from divulge.studio.session_state import POLICY, TABLE, SessionState
+from divulge.studio.session_state import SessionState
 from divulge.studio.tabs.tab import (
     Html,
     Tab,
@@ -303,11 +303,8 @@ def show(worker: Worker, changed: bool) -> None:  # noqa: FBT001 - as in every t
         return
     state = worker.state
     worker.send(head=f"{state.name} · {worker.row_count:,} rows")
-    worker.send_equivalents(
-        state.command("generalize"),
-        f"release = dv.generalize({TABLE}, policy={POLICY})",
-        "print(release)",
-    )
+    call = state.invocation("generalize")
+    worker.send_equivalents(call.as_command(), f"release = {call.as_python()}", "print(release)")
     if not state.policy.roles.get("quasi_identifiers"):
         raise BadInput(
             "no column is a quasi-identifier, so nobody could be found",

@@ -19,7 +19,7 @@ from divulge.errors import BadInput
 from divulge.options import FORMAT_LABELS
 from divulge.output import html, releases, report, summary
 from divulge.releases import private_place
-from divulge.studio.session_state import FILE, POLICY, TABLE, SessionState
+from divulge.studio.session_state import FILE, SessionState
 from divulge.studio.tabs.promises import planned_release
 from divulge.studio.tabs.tab import (
     Html,
@@ -126,18 +126,20 @@ def show(worker: Worker, changed: bool) -> None:  # noqa: FBT001 - as in every t
         return
     state = worker.state
     worker.send(head=f"{state.name} · {worker.row_count:,} rows")
-    format_flags = (
-        *(("--format", state.format) if state.format else ()),
-        *(("--force",) if state.force else ()),
+    format_flags: dict[str, Any] = {"format_": state.format} if state.format else {}
+    call = state.invocation(
+        "generalize",
+        out=state.target,
+        **format_flags,
+        force=state.force,
+        report=_REPORTS["internal"],
     )
     write_arguments = (f", format={state.format!r}" if state.format else "") + (
         ", force=True" if state.force else ""
     )
     worker.send_equivalents(
-        state.command(
-            "generalize", "--out", state.target, *format_flags, "--report", _REPORTS["internal"]
-        ),
-        f"release = dv.generalize({TABLE}, policy={POLICY})",
+        call.as_command(),
+        f"release = {call.as_python()}",
         f"release.write({state.target!r}{write_arguments})",
         f'dv.report(release).save("{_REPORTS["internal"]}")',
     )

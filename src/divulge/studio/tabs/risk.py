@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import Any, cast
 
 import divulge as dv
-from divulge import charts, metrics, output
+from divulge import charts, metrics
 from divulge.errors import BadInput, DivulgeError
 from divulge.output import formatting, html, summary
 from divulge.policy import judge
-from divulge.studio.session_state import POLICY, TABLE, SessionState, role_flags
+from divulge.studio.session_state import SessionState
 from divulge.studio.tabs.tab import (
     Html,
     Tab,
@@ -230,17 +230,13 @@ def _send_equivalents(worker: Worker) -> None:
     """Send the equivalent command and Python code: a policy check, or else a measurement."""
     state = worker.state
     if state.policy.promises:
-        worker.send_equivalents(state.command("check"), f"print(dv.check({TABLE}, {POLICY}))")
+        call = state.invocation("check")
     else:
-        roles = measure_roles(state.policy)
-        adversary = state.policy.adversary
-        flags = (*role_flags(roles), *output.provenance.adversary_flags(adversary))
-        arguments = "".join(f", {role}={names!r}" for role, names in roles.items())
-        if adversary.explicit_settings:
-            arguments += f", adversary=dv.Policy.load({POLICY}).adversary"
-        worker.send_equivalents(
-            state.command("measure", *flags, policy=False), f"print(dv.measure({TABLE}{arguments}))"
+        call = replace(
+            state.invocation("measure", measure_roles(state.policy), policy=False),
+            adversary=state.policy.adversary.explicit_settings,
         )
+    worker.send_equivalents(call.as_command(), f"print({call.as_python()})")
 
 
 def _class_indices(worker: Worker, measured: Any) -> dict[str, int]:

@@ -13,7 +13,7 @@ import divulge as dv
 from divulge.errors import BadInput, DivulgeError
 from divulge.options import ROLE_OF_COLUMN, ROLES
 from divulge.output import formatting, html
-from divulge.studio.session_state import FILE, TABLE, SessionState
+from divulge.studio.session_state import FILE, SessionState
 from divulge.studio.tabs.tab import (
     Html,
     Tab,
@@ -252,11 +252,8 @@ def show(worker: Worker, changed: bool) -> None:  # noqa: FBT001 - as in every t
         _show_opening(worker)  # the file may have been removed since it was opened
         raise
     worker.send(head=f"{state.name} · {worker.row_count:,} rows")
-    worker.send_equivalents(
-        state.command("profile", policy=False),
-        f"table = dv.read({TABLE})",
-        "print(dv.profile(table))",
-    )
+    profile = state.invocation("profile", policy=False)
+    worker.send_equivalents(profile.as_command(), f"print({profile.as_python()})")
     worker.put_part("controls", *_controls(worker))
     heading = el("h1", "Who knows what?")
     sentence = (
