@@ -66,7 +66,12 @@ CROWD = Metric[Identity](
 
 @pytest.fixture(autouse=True)
 def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Register both metrics as if they were in the catalogue."""
+    """Register both metrics as if they were in the catalogue.
+
+    The commands were built before, as in a process that has run other tests.
+    """
+    for name in ("measure", "rank", "metrics"):
+        assert run_cli(name, "--help").code == 0
     longer = {
         "IDENTITY": (*IDENTITY, CROWD),
         "SENSITIVE": (*SENSITIVE, RAREST),

@@ -597,7 +597,7 @@ def _promises(arguments: dict[str, Any], rows: Container[str]) -> tuple[Promise,
     made = [
         (flag_of(name, "check"), Promise.make(name, bound))
         for name in _requirement_names()
-        if name not in rows
+        if name in arguments and name not in rows
         for bound in arguments.pop(name) or ()
     ]
     made += [
