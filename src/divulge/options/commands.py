@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from divulge.marks import Mark
 from divulge.options.row import Option
 
 COMMAND_OPTIONS = (
@@ -11,6 +12,7 @@ COMMAND_OPTIONS = (
         "Folder for the table, the charts and the numbers.",
         verbs=("demo",),
         default="divulge-demo",
+        mark=Mark.FILE,
     ),
     Option(
         "rows",
@@ -43,6 +45,7 @@ COMMAND_OPTIONS = (
         positional=True,
         metavar="RELEASE",
         required=True,
+        mark=Mark.FILE,
     ),
     Option(
         "condition",
@@ -166,6 +169,7 @@ COMMAND_OPTIONS = (
         verbs=("studio",),
         positional=True,
         metavar="[TABLE]",
+        mark=Mark.FILE,
     ),
     Option("policy", "The policy file to begin with.", verbs=("studio",), takes="file"),
     Option(
@@ -196,6 +200,7 @@ COMMAND_OPTIONS = (
         positional=True,
         metavar="ORIGINAL",
         required=True,
+        mark=Mark.FILE,
     ),
     Option(
         "published",
@@ -204,6 +209,7 @@ COMMAND_OPTIONS = (
         positional=True,
         metavar="PUBLISHED",
         required=True,
+        mark=Mark.FILE,
     ),
     Option(
         "columns",

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from divulge.marks import Mark
 from divulge.options.row import LEAKAGE_VERBS, MATCHING_VERBS, MERGING_VERBS, Option
 
 DOSSIER_OPTIONS = (
@@ -75,6 +76,7 @@ DOSSIER_OPTIONS = (
         panel="Adversary",
         argument="rule",
         excluded_by=("record", "table"),
+        mark=Mark.COLUMN,
     ),
     Option(
         "er",
@@ -201,6 +203,7 @@ DOSSIER_OPTIONS = (
         verbs=("dossier leakage",),
         panel="Measure",
         default="exact",
+        mark=Mark.WORD,
     ),
     Option(
         "timeline",
@@ -260,6 +263,7 @@ DOSSIER_OPTIONS = (
         panel="Records",
         required=True,
         repeated=True,
+        mark=Mark.FILE,
     ),
     Option(
         "budget",
@@ -292,6 +296,7 @@ DOSSIER_OPTIONS = (
         panel="Search",
         default="exact",
         needs=("candidates",),
+        mark=Mark.WORD,
     ),
     Option(
         "steps",

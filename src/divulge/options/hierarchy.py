@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from divulge.marks import Mark
 from divulge.options.row import Option
 
 HIERARCHY_OPTIONS = (
@@ -64,6 +65,7 @@ HIERARCHY_OPTIONS = (
         verbs=("hierarchy build",),
         metavar="%d.%m.%Y",
         panel="Search",
+        mark=Mark.WORD,
     ),
     Option(
         "order",
@@ -231,5 +233,6 @@ HIERARCHY_OPTIONS = (
         "The encoding of an ARX project's files.",
         verbs=("hierarchy convert",),
         default="utf-8",
+        mark=Mark.WORD,
     ),
 )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from divulge.marks import Mark
 from divulge.options.row import READING_VERBS, Option
 
 SOURCE_OPTIONS = (
@@ -38,6 +39,7 @@ SOURCE_OPTIONS = (
         panel="Table",
         required=True,
         repeated=True,
+        mark=Mark.FILE,
     ),
     Option(
         "source",
@@ -48,6 +50,7 @@ SOURCE_OPTIONS = (
         metavar="RELEASE...",
         panel="Table",
         repeated=True,
+        mark=Mark.FILE,
     ),
     Option(
         "source",
@@ -59,6 +62,7 @@ SOURCE_OPTIONS = (
         panel="Table",
         required=True,
         repeated=True,
+        mark=Mark.FILE,
     ),
 )
 READ_OPTIONS = (
@@ -68,6 +72,7 @@ READ_OPTIONS = (
         verbs=READING_VERBS,
         metavar="NAME",
         panel="Table",
+        mark=Mark.FILE,
     ),
     Option(
         "sql",
@@ -82,6 +87,7 @@ READ_OPTIONS = (
         verbs=READING_VERBS,
         metavar="VERSION",
         panel="Table",
+        mark=Mark.WORD,
     ),
     Option(
         "sheet",
@@ -89,6 +95,7 @@ READ_OPTIONS = (
         verbs=READING_VERBS,
         metavar="NAME",
         panel="Table",
+        mark=Mark.FILE,
     ),
     Option(
         "codes",
@@ -118,6 +125,7 @@ READ_OPTIONS = (
         verbs=READING_VERBS,
         metavar="SIGN",
         panel="Table",
+        mark=Mark.WORD,
     ),
     Option(
         "decimal",
@@ -125,6 +133,7 @@ READ_OPTIONS = (
         verbs=READING_VERBS,
         metavar="SIGN",
         panel="Table",
+        mark=Mark.WORD,
     ),
     Option(
         "encoding",
@@ -133,6 +142,7 @@ READ_OPTIONS = (
         metavar="NAME",
         panel="Table",
         default="utf-8",
+        mark=Mark.WORD,
     ),
 )
 """Arguments of `read`."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from divulge.marks import Mark
 from divulge.options.row import Option
 
 REQUIREMENT_OPTIONS = (
@@ -93,24 +94,28 @@ REQUIREMENT_OPTIONS = (
         "Record linkage: the commonest tuple of a table in a group; 0.5 or 1/2.",
         verbs=("anatomize", "check"),
         panel="Promises",
+        mark=Mark.FRACTION,
     ),
     Option(
         "beta",
         "Attribute linkage: the commonest sensitive value in a group.",
         verbs=("anatomize", "check"),
         panel="Promises",
+        mark=Mark.FRACTION,
     ),
     Option(
         "gamma",
         "Table linkage: the commonest combination in a group.",
         verbs=("anatomize", "check"),
         panel="Promises",
+        mark=Mark.FRACTION,
     ),
     Option(
         "delta",
         "Probabilistic attack: how far the share of a sensitive value may move.",
         verbs=("anatomize", "check"),
         panel="Promises",
+        mark=Mark.FRACTION,
     ),
     Option(
         "policy",

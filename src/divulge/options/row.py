@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from divulge.marks import HARMLESS, Mark
+
 Takes = Literal[
     "text",
     "flag",
@@ -113,6 +115,8 @@ class Option:
     """True if the flag can be repeated, once for each value."""
     default: str | float | None = None
     required: bool = False
+    mark: Mark | None = None
+    """Mark of a text that is no data value, such as an encoding."""
 
     @property
     def flag(self) -> str:
@@ -139,6 +143,16 @@ class Option:
         if self.takes == "flag" and not self.off_flag:
             return False
         return self.default
+
+    @property
+    def may_hold_value(self) -> bool:
+        """True if its value may be a data value, so that redaction hides it.
+
+        Numbers, files, columns and words from a list are none.
+        """
+        if self.values or self.values_of or self.mark in HARMLESS:
+            return False
+        return self.takes in ("text", "by column")
 
     @property
     def library_name(self) -> str:

@@ -8,6 +8,7 @@ string or a number in Python, a key or an entry of the policy.
 from __future__ import annotations
 
 import ast
+import functools
 import html
 import io
 import re
@@ -17,29 +18,28 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from divulge import metrics
-from divulge.options import ROLES
+from divulge.marks import HIDDEN
+from divulge.options import ROLES, all_options
 from divulge.text import toml_text
 
-HIDDEN = "…"
-_SAFE_OPTIONS = frozenset(
-    "policy out format report column qi quasi_identifiers sensitive identifier person household "
-    "weight plain leave_out truth ledger database reference resolve trust budget alpha beta gamma "
-    "delta method seed records subsets attacks knows control taxonomy delimiter decimal encoding "
-    "sheet table as_of suppression unique_share adversary release".split()
-)
-"""Options and arguments whose values are columns, files, settings or bounds, never data values."""
 _SECTIONS = ("adversary", "roles", "promises", "identity", "attributes", "protect")
 """Tables of a policy file whose keys are columns or settings."""
 _NUMBER = re.compile(r"-?\d[\d./]*")
 
 
-def _names(columns: Collection[str]) -> frozenset[str]:
-    return frozenset(columns) | _SAFE_OPTIONS | {metric.name for metric in metrics.METRICS}
+@functools.cache
+def harmless_options() -> frozenset[str]:
+    """Return the names of options and metrics whose values are never data values."""
+    names: dict[str, bool] = {}
+    for option in all_options():
+        for name in (option.name, option.library_name, option.flag.lstrip("-").replace("-", "_")):
+            names[name] = names.get(name, False) or option.may_hold_value
+    harmless = {name for name, may_hold_value in names.items() if not may_hold_value}
+    return frozenset(harmless) | {metric.name for metric in metrics.METRICS}
 
 
 def _is_safe(option: str) -> bool:
-    name = option.removeprefix("--").replace("-", "_")
-    return name in _SAFE_OPTIONS or any(metric.name == name for metric in metrics.METRICS)
+    return option.removeprefix("--").replace("-", "_") in harmless_options()
 
 
 def redact_command(command: str, known_names: Collection[str]) -> str:
@@ -80,7 +80,7 @@ def redact_python(program: str, known_names: Collection[str]) -> str:
     ... )
     dv.measure('t.csv', tries=2, rule_out={'job': ['…', …]})
     """
-    names = _names(known_names)
+    names = frozenset(known_names) | harmless_options()
     lines = program.splitlines(keepends=True)
     tokens = list(tokenize.generate_tokens(io.StringIO(program).readline))
     for index in range(len(tokens) - 1, -1, -1):
@@ -129,21 +129,6 @@ def hide_phrases(text: str, phrases: Collection[str]) -> str:
     return text
 
 
-def hide_quoted(message: str, known_names: Collection[str]) -> str:
-    """Return a message without its quoted texts, except names of columns, files and settings.
-
-    >>> hide_quoted("the hierarchy of 'job' misses 'Doctor'", {"job"})
-    "the hierarchy of 'job' misses '…'"
-    """
-
-    def hide(match: re.Match[str]) -> str:
-        if match[1] in known_names or _is_safe(match[1]):
-            return match[0]
-        return f"'{HIDDEN}'"
-
-    return re.sub(r"'([^']*)'", hide, message)
-
-
 def redact_policy(document: Mapping[str, Any], known_names: Collection[str]) -> str:
     """Return the policy file without data values: roles, bounds and the names of columns stay.
 
@@ -185,6 +170,6 @@ def _redact_entry(entry: Any, key: str, known_names: Collection[str]) -> Any:
 
 def _redact_key(name: str, number: int, section: str, known_names: Collection[str]) -> str:
     """Return the name of an entry, unless it may be a data value."""
-    if section in _SECTIONS or name in known_names or _is_safe(name):
+    if section in _SECTIONS or name in (*known_names, *_SECTIONS) or _is_safe(name):
         return name
     return f"{HIDDEN} {number}"

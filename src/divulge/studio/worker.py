@@ -28,6 +28,7 @@ import divulge as dv
 from divulge import metrics
 from divulge.arguments import Argument, FrontEnd, python_spelling, spelled, worded_by
 from divulge.errors import DivulgeError
+from divulge.marks import without_values
 from divulge.output import formatting, html
 from divulge.studio import is_missing, redaction
 from divulge.studio.session_state import FILE, SessionState
@@ -221,6 +222,13 @@ class Worker:
 
         return self.cached("table", read_table)[0]
 
+    def reworded(self, text: str) -> str:
+        """Word a message of the library for the page, without data values if they are hidden."""
+        if not self.state.hidden:
+            return reword_message(text)
+        with without_values(self._known_names | redaction.harmless_options()):
+            return reword_message(text)
+
     @property
     def _known_names(self) -> set[str]:
         """Names of files and columns, which are shown even if values are hidden."""
@@ -380,7 +388,7 @@ class Worker:
         except Superseded:
             return False
         except DivulgeError as error:
-            error_text = reword_message(error.message), reword_message(error.hint)
+            error_text = self.reworded(error.message), self.reworded(error.hint)
         except OSError as error:
             error_text = (
                 (
@@ -401,10 +409,6 @@ class Worker:
             rf"{re.escape(self.folder)}/[^/\s]+/"
         )  # of an uploaded file, only the name is shown
         message, hint = (upload_folder.sub("", text) for text in error_text)
-        if self.state.hidden:
-            message, hint = (
-                redaction.hide_quoted(text, self._known_names) for text in (message, hint)
-            )
         self.send(error=message, hint=hint, outdated=outdated)
         return False
 

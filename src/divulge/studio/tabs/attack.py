@@ -39,7 +39,7 @@ from divulge.studio.tabs.tab import (
     require_table,
     void_element,
 )
-from divulge.studio.worker import Worker, reword_message
+from divulge.studio.worker import Worker
 
 _TAB_NAME = "attack"
 _PLANNED_RELEASE = ""
@@ -421,7 +421,7 @@ def _attack_view(worker: Worker, result: Any) -> Iterator[Html]:
     result = replace(
         result,
         settings={**result.settings, "source": title},
-        notes=tuple(map(reword_message, result.notes)),
+        notes=tuple(map(worker.reworded, result.notes)),
     )
     if worker.state.hidden:
         result = replace(

@@ -15,8 +15,8 @@ from typing import Any
 import divulge as dv
 from divulge import charts, output, results
 from divulge.errors import DivulgeError
+from divulge.marks import HIDDEN
 from divulge.output import html
-from divulge.studio import redaction
 from divulge.studio.session_state import SessionState
 from divulge.studio.tabs.tab import (
     Html,
@@ -358,7 +358,7 @@ def _result_table(result: Any, *, hidden: bool = False) -> Html:
     head, rows = results.rows_of(result)
     cells = [
         [
-            redaction.HIDDEN if hidden and _may_be_value(name, value) else _cell_text(value)
+            HIDDEN if hidden and _may_be_value(name, value) else _cell_text(value)
             for name, value in zip(head, row, strict=True)
         ]
         for row in rows

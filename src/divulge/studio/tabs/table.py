@@ -27,7 +27,7 @@ from divulge.studio.tabs.tab import (
     share_bar,
     void_element,
 )
-from divulge.studio.worker import Worker, reword_message
+from divulge.studio.worker import Worker
 from divulge.text import visible
 
 _FIRST_ROWS = 12
@@ -261,7 +261,7 @@ def show(worker: Worker, changed: bool) -> None:  # noqa: FBT001 - as in every t
         "Say which is which."
     )
     if table.reading.notes:
-        notes = html.bullets(*(f"{reword_message(note)}." for note in table.reading.notes))
+        notes = html.bullets(*(f"{worker.reworded(note)}." for note in table.reading.notes))
     else:
         notes = None
     parts = (
@@ -472,7 +472,7 @@ def _columns_card(worker: Worker) -> Html:
         head, rows, caption="Each column, its role, and what it tells", numbers=[4, 5]
     )
     if _profile(worker).notes:
-        notes = html.bullets(*(f"{reword_message(note)}." for note in _profile(worker).notes))
+        notes = html.bullets(*(f"{worker.reworded(note)}." for note in _profile(worker).notes))
     else:
         notes = None
     lead = (
