@@ -22,11 +22,10 @@ from hypothesis import strategies as st
 import divulge as dv
 from divulge import anatomization
 from divulge.anatomization import Workload
-from divulge.api.utility import Utility
 from divulge.counting import Domain
 from divulge.engines import DuckDBEngine, SparkEngine
 from divulge.errors import BadInput, MissingDependency
-from divulge.queries import read_spread
+from divulge.queries import Utility, read_spread
 from tests.metrics.adult import complete_adult
 
 Weights = Mapping[tuple[Any, ...], Fraction]

@@ -33,7 +33,7 @@ from divulge.api.opened import (
     open_release,
 )
 from divulge.api.request import ResolvedRequest, resolve_request
-from divulge.api.utility import Kind, Utility, utility
+from divulge.api.utility import utility
 from divulge.arguments import Sentence, arg, marked
 from divulge.arrays import Ints
 from divulge.composition import (
@@ -48,6 +48,7 @@ from divulge.composition import (
 from divulge.errors import BadInput, Infeasible
 from divulge.metrics import Measurement
 from divulge.policy import Policy, Verdict, guard
+from divulge.queries import Kind, Utility
 from divulge.releases import GeneralizedRelease
 from divulge.sources import Names, Table, read, resolve_roles
 from divulge.text import as_names

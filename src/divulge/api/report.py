@@ -36,11 +36,12 @@ from divulge.api.opened import (
 )
 from divulge.api.rank import rank
 from divulge.api.request import resolve_request
-from divulge.api.utility import Utility, utility
+from divulge.api.utility import utility
 from divulge.arguments import arg
 from divulge.errors import BadInput, InternalError
 from divulge.metrics import Measurement
 from divulge.policy import Policy, Verdict, guard
+from divulge.queries import Utility
 from divulge.results import Result
 from divulge.sources import Names, Table, resolve_roles
 from divulge.text import as_names

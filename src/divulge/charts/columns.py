@@ -15,10 +15,10 @@ import altair as alt
 import numpy as np
 
 from divulge import metrics, ranking, releases, results
-from divulge.api.utility import Utility
 from divulge.charts import theme
 from divulge.counting import Domain
 from divulge.errors import BadInput, nearest
+from divulge.queries import Utility
 from divulge.text import as_text
 
 _MOST_SETS = 20

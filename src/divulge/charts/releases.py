@@ -19,10 +19,10 @@ from divulge import anatomization, composition, generalization, metrics, release
 from divulge.api import compare as comparing
 from divulge.api.anatomized import AnatomizedRelease
 from divulge.api.check_groups import ReleaseCheck
-from divulge.api.utility import Utility
 from divulge.charts import theme
 from divulge.charts.classes import class_sizes, leakages
 from divulge.errors import BadInput
+from divulge.queries import Utility
 
 _MOST_POINTS = 3_000
 _MOST_SIZES = 24

@@ -18,7 +18,6 @@ from divulge import attacks as attacking
 from divulge.api.anatomized import AnatomizedRelease
 from divulge.api.apply import Applied
 from divulge.api.check_groups import ReleaseCheck
-from divulge.api.utility import Utility
 from divulge.arguments import arg, spelled
 from divulge.hierarchies import SUPPRESSED, Suggestion
 from divulge.output import attack
@@ -51,6 +50,7 @@ from divulge.output.utility import (
     warning_parts,
 )
 from divulge.policy import guard, judge
+from divulge.queries import Utility
 
 _EXAMPLE_LABELS = 3
 _SHOWN_PAIRS = 20

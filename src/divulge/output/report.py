@@ -21,7 +21,6 @@ from divulge.api import compare as comparing
 from divulge.api.anatomized import AnatomizedRelease
 from divulge.api.check_groups import ReleaseCheck
 from divulge.api.report import Report
-from divulge.api.utility import Utility
 from divulge.arguments import spelled
 from divulge.errors import BadInput
 from divulge.metrics import Measurement
@@ -31,6 +30,7 @@ from divulge.output.html import Html, el, joined
 from divulge.output.summary import DisclosureRule, RequirementLine
 from divulge.output.utility import utility_sentences
 from divulge.policy import Promise, judge
+from divulge.queries import Utility
 from divulge.releases import GeneralizedRelease
 from divulge.text import visible
 from divulge.version import __version__

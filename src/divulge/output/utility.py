@@ -11,7 +11,6 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from divulge import anatomization, generalization, queries, results
-from divulge.api.utility import Utility
 from divulge.arguments import arg, spelled
 from divulge.output.formatting import (
     bullet,
@@ -24,6 +23,7 @@ from divulge.output.formatting import (
     percent,
     rows,
 )
+from divulge.queries import Utility
 
 _SHOWN_PAIRS = 10
 _RUINED_SHARE = 0.5

@@ -3,14 +3,16 @@
 
 from divulge.queries.anatomized import AnatomizedSource, Estimate, Source, estimate
 from divulge.queries.generalized import GeneralizedSource, generalized_estimator, largest_shift
-from divulge.queries.label_matching import Fits, Meanings, Spread, fits, read_meanings, read_spread
+from divulge.queries.label_matching import Fits, Meanings, fits, read_meanings, read_spread
 from divulge.queries.labels import read_labels
-from divulge.queries.model_utility import (
-    ModelQuality,
-    Task,
-    model_of_groups,
-    model_of_labels,
-    require_scikit_learn,
+from divulge.queries.model_utility import require_scikit_learn
+from divulge.queries.release_utility import (
+    Kind,
+    Meaning,
+    ReleaseData,
+    Utility,
+    UtilityComparison,
+    unknown_meaning,
 )
 from divulge.releases import Text
 
@@ -19,20 +21,21 @@ __all__ = [
     "Estimate",
     "Fits",
     "GeneralizedSource",
+    "Kind",
+    "Meaning",
     "Meanings",
-    "ModelQuality",
+    "ReleaseData",
     "Source",
-    "Spread",
-    "Task",
     "Text",
+    "Utility",
+    "UtilityComparison",
     "estimate",
     "fits",
     "generalized_estimator",
     "largest_shift",
-    "model_of_groups",
-    "model_of_labels",
     "read_labels",
     "read_meanings",
     "read_spread",
     "require_scikit_learn",
+    "unknown_meaning",
 ]
