@@ -50,7 +50,7 @@ def hashed_files(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     original_function = file_hashes.sha256
 
     def counted_sha256(path: Path) -> str:
-        counts[f"{path.parent.name}/{path.name}"] += 1
+        counts[str(path)] += 1
         return original_function(path)
 
     for module in (file_hashes, manifest):
@@ -75,6 +75,7 @@ COMMANDS = {
         "anatomized",
         "compare {original} {release} --original {original} --qi zip,age --sensitive disease",
     ),
+    "apply": ("generalized", "apply {release} {original} --out {folder}/later"),
     "report": ("generalized", "report {release} --original {original} --out {folder}/r.html"),
     "report groups": ("anatomized", "report {release} --original {original} --out {folder}/r.html"),
 }
@@ -93,12 +94,14 @@ def test_a_command_hashes_each_file_of_a_release_once(
     result = run_cli(*words)
     assert result.code in (0, 1), result.err
     shared_files = {
-        f"{path.parent.name}/{path.name}"
+        str(path)
         for path in (folder / release).rglob("*")
         if path.is_file() and path.name != "manifest.json"
     }
     assert shared_files <= hashed_files.keys()
-    assert set(hashed_files.values()) == {1}, hashed_files
+    # `apply` hashes the files that it writes when it seals them and when it reads them back
+    numbers = {count for path, count in hashed_files.items() if "later" not in path}
+    assert numbers == {1}, hashed_files
 
 
 def test_functions_hash_each_file_of_a_release_once(

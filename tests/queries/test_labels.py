@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import divulge as dv
-from divulge import releases
+from divulge.api.opened import OpenedGeneralized
 from divulge.errors import BadInput
 from divulge.queries import fits, read_meanings
 from divulge.queries.labels import _guess_type, _meaning_as_written
@@ -207,7 +207,9 @@ def test_a_suppressed_label_of_boxes_represents_any_value_with_any_rule_for_aste
     tmp_path: Path,
 ) -> None:
     """The private part explains the label, so it matches even if asterisks are values elsewhere."""
-    opened = releases.OpenedRelease.read_folder(boxes_with_nulls(tmp_path), private_part="if there")
+    generalized = dv.open_release(boxes_with_nulls(tmp_path))
+    assert isinstance(generalized, OpenedGeneralized)
+    opened = generalized.release.with_private_part
     table = dv.read(pa.table({"age": ["[20, 31]", "*"]}))
     meanings = read_meanings(table, ["age"], opened.document, opened.private_folder)
     known = ["20", "31", "32", "41", None]

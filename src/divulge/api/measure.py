@@ -351,13 +351,10 @@ def _population_request(
         folder = Path(target.table.source).parent
     if not is_release(folder):
         return unrecoded_request, None
-    from divulge import releases
-
-    if target.release is None:
-        release = releases.OpenedRelease.read_folder(folder, private_part="if there")
-    else:
-        release = target.release.with_private_part
-    if release.private is None:
+    release = target.release or open_measurable(folder).release
+    if release is not None:
+        release = release.with_private_part
+    if release is None or release.private is None:
         return unrecoded_request, None
     recoding = release.recode_table(population, roles.quasi_identifiers, adversary.counted_nulls)
     if recoding is None:

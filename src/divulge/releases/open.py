@@ -94,30 +94,6 @@ class OpenedRelease:
     private_folder: Path | None = None
     """Folder of the private part, if it was opened."""
 
-    @classmethod
-    def read_folder(
-        cls,
-        folder: str | Path,
-        *,
-        private_part: manifest.PrivatePart = "never",
-        private_dir: str | Path | None = None,
-    ) -> OpenedRelease:
-        """Open a release after comparing its files with their hashes.
-
-        `private_part` has the values of `read_manifests`.
-        """
-        release_folder = Path(folder)
-        document, private_document, private_folder = manifest.read_manifests(
-            release_folder, private_part=private_part, private_dir=private_dir
-        )
-        if document["kind"] == "anatomized":
-            message = (
-                f"{folder} is an anatomized release: what it promises are levels of its groups, "
-                "alpha, beta, gamma and delta"
-            )
-            raise BadInput(message, hint=f"`divulge check {folder}` checks them")
-        return cls(release_folder, document, private_document, private_folder)
-
     @cached_property
     def with_private_part(self) -> Self:
         """The release with the private part next to it, if there is one.
