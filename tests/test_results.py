@@ -21,6 +21,7 @@ import divulge as dv
 import reproduction
 from divulge.api import hierarchies
 from divulge.results import Result
+from tests.output.test_utility_sentences import explanation
 
 LONG = "a column with quite a long name that would not fit into one line of a shell"
 PEOPLE = pa.table(
@@ -305,3 +306,15 @@ def test_only_its_owner_may_read_an_internal_report(tmp_path: Path) -> None:
     page.chmod(0o644)
     written = dv.report(measured).save(page)
     assert written.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(("name_length", "is_cut"), [(74, False), (75, False), (76, True)])
+def test_a_result_is_represented_in_120_characters(
+    name_length: int,
+    is_cut: bool,  # noqa: FBT001
+) -> None:
+    """Without the name of the method, the summary has 45 characters."""
+    summary = f"<Explanation: {'m' * name_length}: entropy 0.5 under 0 promises>"
+    assert len(summary) == name_length + 45
+    representation = repr(explanation(method="m" * name_length))
+    assert representation == (f"{summary[:116]}...>" if is_cut else summary)

@@ -370,6 +370,31 @@ def test_the_reason_that_tables_cannot_be_linked_is_reported() -> None:
     assert "nothing is known" in record_linkage.obstacle(stage([]))
 
 
+@pytest.mark.parametrize(
+    ("knows", "linked"),
+    [
+        (EVERYTHING, ["Age, Zipcode", "Gender, Job"]),
+        (TABLES[0], ["Gender, Job"]),
+        (["Gender"], ["Age, Zipcode"]),
+        (["Age", "Gender"], ["Age, Zipcode", "Gender, Job"]),
+    ],
+)
+def test_a_table_is_linked_to_known_columns_of_another(
+    knows: Sequence[str], linked: list[str]
+) -> None:
+    """Whoever knows only columns of one table cannot link that table to another."""
+    assert [attempt.about for attempt in attempts(stage(knows), "record-linkage")] == linked
+
+
+def test_a_table_with_a_column_of_unknown_truth_is_not_linked() -> None:
+    """The true jobs are not in the table of the targets, so a guess cannot be judged."""
+    on = replace(
+        stage(knows := [*TABLES[0], "Gender"]),
+        targets=people_of(TABLE_1.drop_columns(["Job"]), knows),
+    )
+    assert [attempt.about for attempt in attempts(on, "record-linkage")] == ["Age, Zipcode"]
+
+
 def test_a_control_group_is_attacked_alike() -> None:
     control = TABLE_1.slice(0, 2).set_column(COLUMNS.index("Age"), "Age", pa.array(["99", "33"]))
     (attempt,) = attempts(stage(["Age", "Zipcode"], control=control), "attribute-linkage")

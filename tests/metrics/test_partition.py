@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import reduce
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -21,9 +21,11 @@ from divulge.metrics import IDENTITY, ClassQuery, Identity
 from divulge.metrics.catalogue import SENSITIVE
 from divulge.metrics.out_of_core import (
     BeliefBasis,
+    Survey,
     SurveyFindings,
     SurveyPlan,
     SurveyTotals,
+    Tally,
     add_up,
     find_worst,
     merge_findings,
@@ -201,3 +203,31 @@ def test_findings_are_small_enough_to_send() -> None:
     findings = find_worst(plan, criteria, (), found.to_batches(max_chunksize=50))
     assert isinstance(findings, SurveyFindings)
     assert findings.rows["k0"].unique().to_pylist() == ["0", "1", "10"]
+
+
+@pytest.mark.parametrize(("most", "sizes"), [(1, [1]), (2, [1, 2]), (5, [1, 2])])
+def test_no_more_classes_are_listed_than_the_sample_is_sure_of(most: int, sizes: list[int]) -> None:
+    """Classes of 1 to 4 people are in the sample, but only two worst ones for each metric.
+
+    The number of classes beyond the bound comes from the whole table.
+    """
+    drawn = [
+        {"zip": str(size), "age": 1, "disease": "flu", "visits": 1, "dose": 0.5}
+        for size in range(1, 5)
+        for _ in range(size)
+    ]
+    plan, found = counted(arrow(drawn))
+    spectrum = Identity.of_spectrum(np.array([1.0, 2, 3, 4]), np.ones(4))
+    plan = replace(plan, worst_per_metric=2, identity=spectrum)
+    sample = part_of(plan, found)
+    assert sample is not None
+    metric = next(metric for metric in IDENTITY if metric.name == "k_anonymity")
+    question, whole_table = ClassQuery(metric, 9.0), Tally(7, 31, 0.25)
+    survey = Survey(
+        cast("Any", None), plan, sample, sample.contingency, answers={question: whole_table}
+    )
+    (answered,) = survey.ask([question], most=most)
+    assert [listed.size for listed in answered.worst] == sizes
+    assert answered.tally == whole_table
+    (answered,) = survey.ask([ClassQuery(metric, 1.0)], most=most)
+    assert (answered.value, answered.worst, answered.tally.classes) == (1.0, (), 0)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from divulge.attacks import AttackResult, Attempt
-from divulge.attacks.result import AtRisk, Bound, KnowledgeResult, Rate
+from divulge.attacks import AttackResult, Attempt, KnowledgeResult
+from divulge.attacks.result import AtRisk, Bound, Rate
 from divulge.output import attack
 from divulge.output.html import Html
 from tests.output.test_numbers import in_one_line, page

@@ -104,6 +104,28 @@ def test_the_worst_possible_is_reached_or_approached() -> None:
             assert math.isclose(nearest, worst, abs_tol=0.002), metric.name
 
 
+def test_the_worst_possible_of_metrics_with_a_limit() -> None:
+    """A class has one person and one value; chances and shares are 1; bits have no limit."""
+    limits = {
+        metric.name: metric.worst_possible(3)
+        for metric in METRICS
+        if metric.worst_possible(3) is not None
+    }
+    chances = (
+        "prosecutor_risk marketer_risk journalist_risk journalist_risk_plug_in entropy_l_risk "
+        "posterior_vulnerability maximum_vulnerability additive_leakage alpha"
+    )
+    shares = "discrimination_rate conditional_privacy itpr itpr_unscaled"
+    counts = "k_anonymity k_map k_map_plug_in l_diversity entropy_l_diversity"
+    assert limits == {
+        **dict.fromkeys(f"{chances} {shares} {counts} t_closeness".split(), 1.0),
+        **dict.fromkeys(["log2_k", "shannon_conditional_entropy"], 0.0),
+        "distribution_leakage": math.sqrt(2),
+    }
+    recursive = find_metric("recursive_c_l_diversity")
+    assert [recursive.worst_possible(l_value) for l_value in (1, 2)] == [1.0, None]
+
+
 @pytest.mark.parametrize(
     ("name", "shown"), [("k-anonymity", "1"), ("l-diversity", "1"), ("alpha", "1")]
 )
