@@ -297,7 +297,7 @@ def prior_releases_of(
     Raises:
         BadInput: A release contains no person of the table.
     """
-    from divulge.api.compose import certainty_notes
+    from divulge.composition import certainty_notes
 
     quote = joint_classes.table.engine.quote
     engine = joint_classes.table.engine

@@ -10,14 +10,12 @@ from divulge.composition.changed_risk import (
     identity_recoding,
     recoding_of,
 )
-from divulge.composition.intersection_bounds import bound_intersections
 from divulge.composition.joint_classes import JointClasses, join_classes
-from divulge.composition.joint_metrics import (
-    Composition,
-    OneRelease,
-    PersonDossier,
-    m_invariance,
-    measure_jointly,
+from divulge.composition.joint_metrics import Composition, OneRelease, PersonDossier
+from divulge.composition.joint_risk import (
+    bound_pairs_of_releases,
+    certainty_notes,
+    measure_composition,
 )
 from divulge.composition.recipient_view import PublishedRelease, matching_classes
 
@@ -30,13 +28,13 @@ __all__ = [
     "PeopleMoved",
     "PersonDossier",
     "PublishedRelease",
-    "bound_intersections",
+    "bound_pairs_of_releases",
+    "certainty_notes",
     "comparable",
     "compare_people",
     "identity_recoding",
     "join_classes",
-    "m_invariance",
     "matching_classes",
-    "measure_jointly",
+    "measure_composition",
     "recoding_of",
 ]
