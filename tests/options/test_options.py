@@ -53,15 +53,12 @@ def _commands(verb: str, command: Any) -> Iterator[tuple[str, Any]]:
 
 
 def parameters(verb: str) -> dict[str, Any]:
-    """The parameters of a command by their flags, without those that are rows of METRICS."""
+    """The parameters of a command by their flags, without the flags of metrics."""
+    rows = {option.name for option in options_of(verb)}
     return {
         parameter.opts[0]: parameter
         for parameter in commands()[verb].params
-        if not (
-            getattr(parameter, "rich_help_panel", None) == "Promises"
-            and verb != "anatomize"
-            and parameter.name in METRIC_NAMES
-        )
+        if parameter.name in rows or parameter.name not in METRIC_NAMES
     }
 
 

@@ -11,7 +11,15 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 import divulge as dv
-from divulge.options import ENGINE_NAMES, READING_NAMES, ROLES, Option, all_options, options_of
+from divulge.options import (
+    ENGINE_NAMES,
+    READING_NAMES,
+    ROLES,
+    Option,
+    all_options,
+    options_of,
+    policy_keys,
+)
 from divulge.policy import Policy
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
@@ -122,18 +130,18 @@ def test_the_adversary_has_a_row_for_every_field() -> None:
     assert not without_row
 
 
-def test_a_policy_file_takes_every_key_of_the_rows() -> None:
+def test_a_policy_file_has_an_effect_with_every_key_of_the_rows() -> None:
     values: dict[str, Any] = {
         "suppression": 0.1,
         "unique_share": 0.1,
         "method": "columns",
-        "hierarchies": {},
+        "hierarchies": {"age": {"intervals": [5]}},
         "promises": {"k_anonymity": 2},
-        "protect": [],
+        "protect": [{"where": {"age": ">= 75"}, "k_anonymity": 20}],
+        "adversary": {"nulls": "drop"},
+        **dict.fromkeys(ROLES, "zip"),
     }
-    for option in all_options():
-        key, _, inner = option.policy_key.partition(".")
-        if not key or inner:
-            continue
-        document = {key: "zip"} if key in ROLES else {key: values[key]}
-        assert Policy.from_document(document) is not None
+    assert set(policy_keys()) == set(values)
+    empty = Policy.from_document({})
+    for key, value in values.items():
+        assert Policy.from_document({key: value}) != empty, key

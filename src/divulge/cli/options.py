@@ -210,7 +210,9 @@ class Arguments:
         """Return the options that were given, as arguments of the library's function."""
         rows = {name: option_of(name, verb) for name in self.values}
         return {
-            row.library_name: self.values[name]
+            row.library_name: pairs(self.values[name], row.flag)
+            if row.takes == "by column"
+            else self.values[name]
             for name, row in rows.items()
             if self.values[name] != row.unset
         }

@@ -32,6 +32,7 @@ from divulge.options.table import (
     flag_of,
     option_of,
     options_of,
+    policy_keys,
 )
 
 __all__ = [
@@ -63,4 +64,5 @@ __all__ = [
     "is_expressible",
     "option_of",
     "options_of",
+    "policy_keys",
 ]

@@ -55,6 +55,13 @@ def options_of(verb: str) -> Iterator[Option]:
 
 
 @functools.cache
+def policy_keys() -> tuple[str, ...]:
+    """Return the keys of a policy file that are options, each once."""
+    keys = (option.policy_key.partition(".")[0] for option in all_options())
+    return tuple(dict.fromkeys(key for key in keys if key))
+
+
+@functools.cache
 def find_option(name: str, verb: str = "") -> Option | None:
     """Return the option by its name here or in the library; None if there is none.
 

@@ -41,17 +41,15 @@ from divulge import metrics
 from divulge.adversary import Adversary, adversary_in_force
 from divulge.arguments import quoted
 from divulge.errors import BadInput, nearest
-from divulge.options import GENERALIZATION_METHODS, LIST_ROLES, ROLES
+from divulge.options import GENERALIZATION_METHODS, LIST_ROLES, ROLES, policy_keys
 from divulge.policy.protection import Protection, protections_of
 from divulge.policy.requirement import Promise
 from divulge.policy.uniqueness import checked_unique_share
 from divulge.text import parse_toml
 from divulge.validation import checked
 
-_TABLE_KEYS = ("roles", "adversary", "hierarchies", "protect")
 _SHARE_KEYS = ("suppression", "unique_share")
 _PERSON_PUBLISHED = "person_published"
-_METHOD_KEY = "method"
 _METRIC_NAMES = frozenset(metric.name for metric in metrics.METRICS)
 
 
@@ -165,6 +163,7 @@ class Policy:
         published = _single_entry(document, roles, _PERSON_PUBLISHED, "roles", origin)
         roles.pop(_PERSON_PUBLISHED, None)
         promises: list[Promise] = []
+        known_keys = [*policy_keys(), "roles", _PERSON_PUBLISHED, *sorted(_METRIC_NAMES)]
         for key, value in document.items():
             if key in ROLES or key == "nulls":
                 roles[key] = value
@@ -172,16 +171,7 @@ class Policy:
                 promises += _parse_requirements(value, origin)
             elif key in _METRIC_NAMES:
                 promises.append(Promise.make(key, value))
-            elif key not in (*_TABLE_KEYS, *_SHARE_KEYS, _PERSON_PUBLISHED, _METHOD_KEY):
-                known_keys = [
-                    *ROLES,
-                    *_TABLE_KEYS,
-                    *_SHARE_KEYS,
-                    _PERSON_PUBLISHED,
-                    _METHOD_KEY,
-                    "promises",
-                    *sorted(_METRIC_NAMES),
-                ]
+            elif key not in known_keys:
                 raise BadInput(f"{origin}: unknown key {key!r}", hint=nearest(key, known_keys))
         inner = document.get("promises", {})
         shares = {
@@ -202,7 +192,7 @@ class Policy:
             adversary=Adversary.from_document(
                 document.get("adversary", {}), origin=origin, folder=folder
             ),
-            method=document.get(_METHOD_KEY),
+            method=document.get("method"),
         )
 
 
