@@ -17,6 +17,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from divulge.arguments import outside
 from divulge.errors import BadInput, InternalError
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
@@ -272,7 +273,8 @@ class Interval:
             return
         if self.low > self.high or not self.closed:
             raise BadInput(
-                f"a range from {number_text(self.low)} up to {number_text(self.high)} holds no "
+                f"a range from {outside(number_text(self.low))} up to "
+                f"{outside(number_text(self.high))} holds no "
                 "number"
             )
 

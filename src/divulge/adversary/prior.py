@@ -134,7 +134,7 @@ def counted_prior(cells: Cells, masses: Mapping[str | None, float]) -> tuple[Cel
         values = pa.array(list(masses), type=pa.string()).cast(cells.domain.values.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise BadInput(
-            f"the values of {name!r} have another type than those of the original: {error}"
+            f"the values of {name!r} have another type than those of the original: {outside(error)}"
         ) from None
     domain, table_codes, original_codes = align(cells.domain, Domain(name, values, kind))
     weights = np.zeros((1, len(domain)))
@@ -335,7 +335,7 @@ def _read_csv_rows(path: Path) -> list[dict[str, Any]]:
     except UnicodeDecodeError:
         raise BadInput(f"{str(path)!r} is not UTF-8 text") from None
     except csv.Error as error:
-        raise BadInput(f"{str(path)!r} is not CSV: {error}") from None
+        raise BadInput(f"{str(path)!r} is not CSV: {outside(error)}") from None
     except ValueError:  # a NUL in it
         raise BadInput(f"{str(path)!r} cannot be the name of a prior file") from None
     if repeated := [

@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from divulge import arrays
+from divulge.arguments import quoted
 from divulge.arrays import Bools, Codes, Ints
 from divulge.errors import BadInput
 
@@ -105,7 +106,7 @@ def as_share(name: str, value: Share) -> Fraction:
         raise BadInput(f"{name} = {value!r} is not a number", hint="Write it as 0.25 or 1/4")
     if not 0 <= share <= 1:
         raise BadInput(
-            f"{name} = {value} is not from 0 to 1",
+            f"{name} = {quoted(value)} is not from 0 to 1",
             hint="It is a probability: write it as 0.25 or 1/4",
         )
     return share

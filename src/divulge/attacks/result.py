@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from divulge.arguments import quoted
 from divulge.errors import BrokenPromise, InternalError
 from divulge.results import Result
 
@@ -90,7 +91,7 @@ class Bound:
 
     def __post_init__(self) -> None:
         if not self.value >= 0:
-            raise InternalError(f"a bound of {self.value}")
+            raise InternalError(f"a bound of {quoted(self.value)}")
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TypeAlias
 
+from divulge.arguments import outside
 from divulge.dossier.record import Attribute, Database, Record, brief, check_weights, finite_number
 from divulge.errors import BadInput, nearest
 from divulge.validation import checked
@@ -239,7 +240,7 @@ def read_lookup(source: Source) -> Mapping[str, str]:
                     hint="keep one of them",
                 )
     except csv.Error as error:
-        raise BadInput(f"{name!r}, line {reader.line_num}: {error}") from error
+        raise BadInput(f"{name!r}, line {reader.line_num}: {outside(error)}") from error
     return inferred_values
 
 
@@ -422,7 +423,7 @@ def csv_rows(
                 )
             yield reader.line_num, row
     except csv.Error as error:
-        raise BadInput(f"{name!r}, line {reader.line_num}: {error}") from error
+        raise BadInput(f"{name!r}, line {reader.line_num}: {outside(error)}") from error
 
 
 def _with_ids(database: list[Record], name: str) -> Database:
@@ -479,7 +480,7 @@ def parse_json(text: str, location: str) -> object:
             f"{location} is nested too deeply", hint="a document has a handful of levels"
         ) from None
     except ValueError as error:  # Python reads integers of up to 4,300 digits
-        raise BadInput(f"{location}: {error}") from error
+        raise BadInput(f"{location}: {outside(error)}") from error
     except BadInput as error:
         raise BadInput(f"{location}: {error.message.marked}", hint=error.hint) from None
 

@@ -89,7 +89,7 @@ class _Database:
         except duckdb.Error as error:
             self.scratch.remove()
             hint = f"Check {' and '.join(map(arg_name, limits))}" * bool(limits)
-            raise BadInput(f"DuckDB cannot start: {error}", hint=hint) from error
+            raise BadInput(f"DuckDB cannot start: {outside(error)}", hint=hint) from error
         self._close = weakref.finalize(self, _close, self.connection, self.scratch, self.owner)
 
     @classmethod

@@ -24,7 +24,7 @@ from typing import Literal
 import numpy as np
 
 from divulge import arrays
-from divulge.arguments import arg
+from divulge.arguments import arg, outside
 from divulge.arrays import Floats
 from divulge.counting import Contingency
 from divulge.errors import BadInput, nearest
@@ -137,7 +137,8 @@ def _user_objective(rollup: Rollup, function: UserFunction) -> CountedObjective:
         cost = float(function(levels, counts, candidate.suppressed))
         if np.isnan(cost):
             raise BadInput(
-                f"the objective function gave no number for the levels {class_name(levels)}"
+                f"the objective function gave no number for the levels "
+                f"{outside(class_name(levels))}"
             )
         return cost
 

@@ -106,12 +106,12 @@ def interval_rule(keys: Keys, _: Texts) -> HierarchyRule:
         )
     for width in level_widths:
         if width <= 0:
-            raise BadInput(f"an interval cannot be {number_text(width)} wide")
+            raise BadInput(f"an interval cannot be {outside(number_text(width))} wide")
     for narrow, wider in pairwise(level_widths):
         if wider % narrow or wider == narrow:
             raise BadInput(
-                f"intervals {number_text(wider)} wide cannot be made of intervals "
-                f"{number_text(narrow)} wide",
+                f"intervals {outside(number_text(wider))} wide cannot be made of intervals "
+                f"{outside(number_text(narrow))} wide",
                 hint="Each width must be a multiple of the one before, such as [5, 10, 20]",
             )
 

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from divulge.arguments import quoted
+from divulge.arguments import outside, quoted
 from divulge.errors import BadInput
 from divulge.hierarchies.hierarchy import Hierarchy, Labels
 
@@ -84,7 +84,7 @@ def parse_hierarchy(
             lines.setdefault(value, reader.line_num)
     except csv.Error as error:
         raise BadInput(
-            f"{origin}, line {reader.line_num}: {error}",
+            f"{origin}, line {reader.line_num}: {outside(error)}",
             hint='Quote a cell with "; double a " inside it',
         ) from None
     if not rows:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from divulge.arguments import marked
+from divulge.arguments import marked, outside
 from divulge.errors import BadInput, listed, nearest
 from divulge.hierarchies import builders
 from divulge.hierarchies.builders import HierarchyRule, Keys, Texts
@@ -160,7 +160,7 @@ def parse_inline(text: str) -> Keys:
         document = parse_toml(f"spec = {text}")
     except ValueError as error:
         raise BadInput(
-            f"the rule {excerpt!r} is not a TOML table: {error}", hint=_EXAMPLE_HINT
+            f"the rule {excerpt!r} is not a TOML table: {outside(error)}", hint=_EXAMPLE_HINT
         ) from None
     if set(document) != {"spec"}:  # a line break, and more keys after it
         raise BadInput(f"the rule {excerpt!r} is more than one TOML table", hint=_EXAMPLE_HINT)

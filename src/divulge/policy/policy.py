@@ -39,7 +39,7 @@ from typing import Any, TypeAlias
 
 from divulge import metrics
 from divulge.adversary import Adversary, adversary_in_force
-from divulge.arguments import quoted
+from divulge.arguments import outside, quoted
 from divulge.errors import BadInput, nearest
 from divulge.options import GENERALIZATION_METHODS, LIST_ROLES, ROLES, policy_keys
 from divulge.policy.protection import Protection, protections_of
@@ -146,7 +146,9 @@ class Policy:
         except OSError as error:
             raise BadInput(f"policy file {str(path)!r} cannot be read: {error.strerror}") from None
         except ValueError as error:  # also text that is not UTF-8
-            raise BadInput(f"policy file {str(path)!r} is not valid TOML: {error}") from None
+            raise BadInput(
+                f"policy file {str(path)!r} is not valid TOML: {outside(error)}"
+            ) from None
         return cls.from_document(document, origin=str(path), folder=Path(path).parent)
 
     @classmethod

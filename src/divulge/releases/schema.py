@@ -17,6 +17,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from divulge.arguments import outside
 from divulge.errors import BadInput
 
 TAKE_AGAIN_HINT = "Take the release from where it was published"
@@ -74,7 +75,7 @@ def read_checked(path: Path, name: str) -> Any:
 def check(document: Any, name: str, path: Path) -> None:
     """Raise an error if a document does not match a schema."""
     if problem := next(_problems(document, schemas()[name], ""), None):
-        raise BadInput(f"{path} is not as it should be: {problem}", hint=TAKE_AGAIN_HINT)
+        raise BadInput(f"{path} is not as it should be: {outside(problem)}", hint=TAKE_AGAIN_HINT)
 
 
 class _AmbiguousJson(ValueError):

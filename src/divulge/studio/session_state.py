@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from divulge import metrics
+from divulge.arguments import outside
 from divulge.errors import BadInput
 from divulge.options import (
     DEFAULT_METHOD,
@@ -119,7 +120,7 @@ class SessionState:
         try:
             document = parse_toml(text)
         except ValueError as error:
-            raise BadInput(f"this is not a policy file: {error}") from None
+            raise BadInput(f"this is not a policy file: {outside(error)}") from None
         return replace(
             self, document=_ordered_document(document), base=base, **_saved_page_settings(text)
         )

@@ -15,6 +15,7 @@ from typing import Any
 
 import divulge as dv
 from divulge.api import hierarchies
+from divulge.arguments import outside
 from divulge.errors import BadInput
 from divulge.options import PythonCode
 from divulge.output import html
@@ -216,7 +217,7 @@ def _set_parameter(worker: Worker, subject: str, value: Any) -> SessionState:
     try:
         return _with_rule(worker, _parse_rule(subject, str(value)))
     except ValueError as error:
-        raise BadInput(f"this is no rule: {error}") from None
+        raise BadInput(f"this is no rule: {outside(error)}") from None
 
 
 def _take_file(worker: Worker, name: str, value: Any) -> SessionState:

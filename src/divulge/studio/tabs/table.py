@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import divulge as dv
+from divulge.arguments import outside
 from divulge.errors import BadInput, DivulgeError
 from divulge.options import ROLE_OF_COLUMN, ROLES
 from divulge.output import formatting, html
@@ -138,7 +139,9 @@ def _open_policy(worker: Worker, name: str, value: Any) -> SessionState:
     try:
         text = Path(str(value)).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:  # ValueError: not UTF-8, or not a path at all
-        raise BadInput(f"{name or value} cannot be read as a policy file: {error}") from None
+        raise BadInput(
+            f"{name or value} cannot be read as a policy file: {outside(error)}"
+        ) from None
     worker.redraw_controls = True
     return _expand_patterns(
         worker,
