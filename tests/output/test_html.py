@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 from html.parser import HTMLParser
 from typing import Any
 
@@ -169,3 +170,25 @@ def test_the_answer_is_counted_by_hand() -> None:
         "(1 person), " in text
     )
     assert "with 100% confidence (best guess without the table: 50%)." in text
+
+
+@pytest.mark.parametrize(
+    ("share", "point", "baseline", "bound"),
+    [(0.0, 0, 0, 0), (0.25, 50, 50, 50), (1.0, 196, 198, 198)],
+)
+def test_marks_of_a_bar_stay_within_its_200_units(
+    share: float, point: int, baseline: int, bound: int
+) -> None:
+    """The point is 4 units wide, baseline and bound are 2 units wide."""
+    row = str(html.interval_row("a", "b", point=share, baseline=share, bound=share))
+    drawn = {
+        match["kind"]: float(match["x"])
+        for match in re.finditer(r'<rect class="(?P<kind>[a-z]+)" x="(?P<x>[-0-9.]+)"', row)
+    }
+    assert drawn == {"rail": 0, "after": point, "before": baseline, "limit": bound}
+
+
+def test_the_interval_of_a_bar_is_at_least_2_units_wide() -> None:
+    for low, high, width in ((0.25, 0.75, 100.0), (0.25, 0.25, 2.0)):
+        row = str(html.interval_row("a", "b", point=0.5, low=low, high=high))
+        assert f'<rect class="after" x="50.0" y="6" width="{width}"' in row

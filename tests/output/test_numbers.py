@@ -556,6 +556,48 @@ def test_the_numbers_of_a_comparison() -> None:
     assert re.search(rf"\balpha {sure[0]:.4g} {sure[1]:.4g}\b", output)
 
 
+def test_classes_that_changed_most_are_worse_or_better() -> None:
+    """Of three zip codes with four people, two of b and two of c are moved.
+
+    The two of b join a. The others keep their zip code, in classes of two.
+    """
+    people = pa.table({"id": range(12), "zip": [*"aaaabbbbcccc"], "disease": [*"xyxyxyzwxxyz"]})
+    moved = people.set_column(1, "zip", pa.array([*"aaaaaaaabbcc"]))
+    roles: dict[str, Any] = {"quasi_identifiers": "zip", "identifier": "id", "sensitive": "disease"}
+    output = in_one_line(str(dv.compare([people, moved], **roles)))
+    for zip_code, before, now, word in (("b", 4, 2, "worse"), ("a", 4, 8, "better")):
+        assert (
+            f"table 2, k_anonymity {word}: zip={zip_code} (4 people), {before} before, {now} now"
+            in output
+        )
+    assert re.search("table 2, surprise of disease better: zip=a ", output)
+
+
+@pytest.mark.parametrize(
+    ("posterior", "value_prior", "discloses"),
+    [(0.8, 0.1, False), (0.81, 0.1, True), (0.81, 0.6, True), (0.85, 0.65, False)],
+)
+def test_a_disclosed_value_is_likelier_than_80_percent_and_was_20_percent_less_likely(
+    posterior: float,
+    value_prior: float,
+    discloses: bool,  # noqa: FBT001
+) -> None:
+    """Exactly 80% disclose nothing, nor does a growth of 20 percentage points or less."""
+    guess = summary.BestGuess(
+        attribute="disease",
+        after=posterior,
+        value_prior=value_prior,
+        before=0.7,
+        key={"zip": "a"},
+        size=9,
+        value="flu",
+        likeliest=posterior,
+        inferred_people=9,
+        inferred_classes=1,
+    )
+    assert guess.discloses is discloses
+
+
 @pytest.mark.parametrize(
     ("policy", "jointly"),
     [({"k_anonymity": 2}, False), ({"k_anonymity": 2, "l_diversity": 2}, True)],

@@ -96,6 +96,9 @@ def test_a_new_field_of_any_command_is_hidden(command: str) -> None:
     ("field", "value"),
     [
         ("people", "zqflu"),
+        ("people", True),
+        ("people", 0.5),
+        ("share", True),
         ("share", "zqflu"),
         ("kind", "zqflu"),
         ("holds", "zqflu"),

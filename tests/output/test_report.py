@@ -19,6 +19,7 @@ import pytest
 import divulge as dv
 from divulge.errors import BadInput
 from divulge.output import html
+from divulge.output.report import not_promised
 from divulge.releases import private_place
 from tests.helpers import run_cli
 from tests.output.test_html import Seen
@@ -404,3 +405,13 @@ def test_no_chart_data_on_a_public_page_is_about_fewer_than_k_people() -> None:
     assert images
     for drawn in (*specs, *images, page):
         assert not [rare for rare in ("kuru", "47701", "47702") if rare in drawn]
+
+
+def test_columns_that_are_not_counted_are_mentioned_only_if_they_were_not_measured() -> None:
+    """A report on a table measures all its columns; a measurement alone knows its roles only."""
+    sentence = "What somebody knows beside the quasi-identifiers is not counted."
+    people = PATIENTS.select(["zip", "disease"])
+    measured, of_table = dv.measure(people, **ROLES), dv.report(people, **ROLES)
+    assert sentence in "".join(not_promised(dv.report(measured)))
+    assert of_table.uniqueness is not None
+    assert sentence not in "".join(not_promised(of_table))
