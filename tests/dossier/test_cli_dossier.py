@@ -73,6 +73,17 @@ def test_a_database_without_and_with_resolution(write: Write) -> None:
     assert (after["before"], after["cost"]) == (pytest.approx(2 / 3), 9)
 
 
+def test_a_merged_record_is_named_by_its_sources(write: Write) -> None:
+    """Records r and s are merged; t stays as it is."""
+    case, options = files(write, "003-2.4-after-ER")
+    output = dossier("leakage", *options, "--resolve", golden_rule(case)).out
+    rows = [line.split() for line in output.splitlines()]
+    (merged,) = (row for row in rows if row[:1] == ["r+s"])
+    assert merged[-2:] == ["r,", "s"]
+    (single,) = (row for row in rows if row[:1] == ["t"])
+    assert single[-1] == "t"
+
+
 def test_closure_is_the_other_choice(write: Write) -> None:
     case, options = files(write, "003-own-12-swoosh-vs-closure")
     options += ["--resolve", golden_rule(case), "--json"]
