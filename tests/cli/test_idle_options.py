@@ -78,8 +78,8 @@ IDLE = {
     "metrics --markdown --json": "--markdown and --json were both given",
     "query r disease=1 --sum age --average age": "a sum and an average were both asked for",
     "apply r p.csv --out o --suppression 0.5": "--suppression has no effect",
-    "query r true --group zip": "--group has no effect",
-    "query anatomized true --count zip": "--count has no effect",
+    "query r true --group zip": "--group COLUMN has no effect",
+    "query anatomized true --count zip": "--count COLUMN has no effect",
     "query anatomized true --hierarchies .": "--hierarchies DIR has no effect",
     f"rank p.csv {ROLES} --weight age": "--weight has no effect on a ranking",
     **dict.fromkeys(

@@ -121,7 +121,7 @@ def check(
 
     def levels_of(table: TableOptions) -> Any:
         if not several:  # among several tables, the option may have an effect on another one
-            reject_with_levels(table.source, used=_used_with_levels(has_prior=has_prior))
+            reject_with_levels(used=_used_with_levels(has_prior=has_prior))
         prior_names = ("original", "released", "released_of") if has_prior else ()
         prior_adversary = adversary.only(*prior_names).resolve()
         return dv.check(

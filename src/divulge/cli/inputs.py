@@ -263,7 +263,7 @@ def exact_names(texts: options.Texts) -> tuple[str, ...]:
     return tuple(name.strip() for text in texts or () for name in text.split(","))
 
 
-def reject_with_levels(source: str, *, used: Collection[str]) -> None:
+def reject_with_levels(*, used: Collection[str]) -> None:
     """Raise an error for options without effect on an anatomized release.
 
     These are all options of the command but those of the engine and `used`.
@@ -271,7 +271,7 @@ def reject_with_levels(source: str, *, used: Collection[str]) -> None:
     idle = [
         name for name in program.parameter_names() if name not in ("source", *ENGINE_NAMES, *used)
     ]
-    why = f"on {source}, an anatomized release, which has levels of groups and no classes"
+    why = "on an anatomized release, which has levels of groups and no classes"
     program.reject_idle(why, *idle)
 
 

@@ -56,8 +56,7 @@ def report(
     report_options: dict[str, Any] = {"title": title, "date": _date(date), "audience": audience}
     if is_anatomized(table.source):
         reject_with_levels(
-            table.source,
-            used=("original", "sensitive", "out", "audience", "title", "date", "json_"),
+            used=("original", "sensitive", "out", "audience", "title", "date", "json_")
         )
         effective_adversary = adversary.resolve()
         made = dv.report(
