@@ -125,7 +125,7 @@ ADVERSARY_OPTIONS = (
     ),
     Option(
         "suppressed",
-        "What stands in suppressed cells, such as '*'; with --as. Repeatable.",
+        "Text of suppressed cells, such as '*'; with --as. Repeatable.",
         verbs=("measure", "check", "attack", "compare", "report"),
         metavar="TEXT",
         panel="Adversary",
@@ -134,7 +134,7 @@ ADVERSARY_OPTIONS = (
     ),
     Option(
         "as_",
-        "What --suppressed matches: anything (wildcard) or only itself (value).",
+        "What --suppressed matches: anything (wildcard) or itself (value).",
         verbs=("measure", "check", "attack", "compare", "report"),
         metavar="HOW",
         panel="Adversary",
