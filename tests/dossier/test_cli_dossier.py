@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from divulge.dossier import Joint, Record, leakage, read_database
+from divulge.output.dossier import _record_name
 from tests.dossier.commands import Write, database, dossier, files, record
 from tests.dossier.oracle import golden
 from tests.dossier.worlds import golden_rule
@@ -73,15 +74,14 @@ def test_a_database_without_and_with_resolution(write: Write) -> None:
     assert (after["before"], after["cost"]) == (pytest.approx(2 / 3), 9)
 
 
-def test_a_merged_record_is_named_by_its_sources(write: Write) -> None:
-    """Records r and s are merged; t stays as it is."""
-    case, options = files(write, "003-2.4-after-ER")
-    output = dossier("leakage", *options, "--resolve", golden_rule(case)).out
-    rows = [line.split() for line in output.splitlines()]
-    (merged,) = (row for row in rows if row[:1] == ["r+s"])
-    assert merged[-2:] == ["r,", "s"]
-    (single,) = (row for row in rows if row[:1] == ["t"])
-    assert single[-1] == "t"
+@pytest.mark.parametrize(
+    ("record_id", "sources", "name"),
+    [("shop", "ab", "shop"), (None, "ba", "a+b"), (None, "abcdefgh", "a+b+c+d+e+f and 2 more")],
+)
+def test_a_record_is_named_by_its_id_or_by_its_first_sources(
+    record_id: str | None, sources: str, name: str
+) -> None:
+    assert _record_name(Record({}, id=record_id, sources=frozenset(sources))) == name
 
 
 def test_closure_is_the_other_choice(write: Write) -> None:

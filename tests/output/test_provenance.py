@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,7 @@ def test_the_original_of_a_comparison_is_passed_unless_it_is_the_reference(
     call = of_comparison(["first.csv", "second.csv"], original=original)
     assert call.sources == ("first.csv", "second.csv")
     assert call.arguments.get("original") == repeated
+    assert ("original=" in call.as_python()) is (repeated is not None)
     assert {"policies", "target", "attack", "seed"}.isdisjoint(call.arguments)
 
 
@@ -81,3 +83,12 @@ def test_a_policy_that_bounds_cannot_express_is_passed_as_a_file(policy: Any, pa
     assert invocation(report).policy == passed
     has_file = "As a policy file (divulge.toml):" in page(repeat_section(report))
     assert has_file is (bool(promises(report)))
+
+
+def test_requirements_of_a_public_page_come_from_the_manifest(tmp_path: Path) -> None:
+    """A public page has no verdict, because it knows only the published files."""
+    release = dv.generalize(PEOPLE, policy={"k_anonymity": 5}, **ROLES)
+    report = dv.report(release.write(tmp_path / "release"), audience="public")
+    assert report.verdict is None
+    assert [promise.text for promise in promises(report)] == ["k_anonymity >= 5"]
+    assert promises(replace(report, release=None)) == []

@@ -46,3 +46,10 @@ def test_a_column_that_separates_five_percent_is_a_quasi_identifier(
 ) -> None:
     """If 1 of 40 differs the entropy is 0.169 bits, 3.2% of log2(40); if 2 differ, 5.4%."""
     assert role("xq", ["a"] * (40 - others) + ["b"] * others) == suggested
+
+
+def test_a_quasi_identifier_by_name_states_what_it_separates() -> None:
+    profile = dv.profile(pa.table({"district": ["a", "b"] * 8}))
+    assert profile["district"].reason == (
+        "others may know it of a person; it gives 25% of the bits that name one"
+    )
