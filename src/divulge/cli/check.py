@@ -106,7 +106,6 @@ def check(
     \b
     Examples:
       divulge check patients.csv --qi zip,age --sensitive disease --k-anonymity 5 --entropy-leakage 0.5
-      divulge check build/*.parquet --policy divulge.toml --junit verdicts.xml
       divulge check release-2/ --original patients.csv --released release-1/
       divulge check anatomized/ --sensitive disease --alpha 1/2 --beta 1/4
     """  # noqa: E501
