@@ -171,9 +171,9 @@ def _dispatch(arguments: list[str]) -> int:
     else:
         name = "--help"
     if os.environ.get("_DIVULGE_COMPLETE"):
-        from divulge.cli import program
+        from divulge.cli import completion, program
 
-        program.answer_shell(program.Program(COMMANDS, OPTIONS))
+        completion.answer_shell(program.Program(COMMANDS, OPTIONS))
     elif name in ("-h", "--help"):
         help_text = _HELP.format(commands=_listed(COMMANDS), options=_listed(OPTIONS))
         sys.stdout.write(redaction.vouch(help_text))
@@ -220,12 +220,12 @@ def _listed(texts_by_name: Mapping[str, str]) -> str:
 
 
 def _completion(option: str, shell: str | None = None) -> None:
-    from divulge.cli import program
+    from divulge.cli import completion
 
     if option == "--show-completion":
-        sys.stdout.write(redaction.vouch(f"{program.completion_script(shell)}\n"))
+        sys.stdout.write(redaction.vouch(f"{completion.completion_script(shell)}\n"))
     else:
-        path = program.install_completion(shell)
+        path = completion.install_completion(shell)
         message = (
             f"completion installed in {path}; it works in every shell that is started from now on\n"
         )

@@ -22,7 +22,7 @@ from typer.core import TyperCommand, TyperGroup
 import divulge as dv
 from divulge import results
 from divulge.arguments import outside
-from divulge.cli import program, progress, redaction
+from divulge.cli import completion, program, progress, redaction
 from divulge.errors import BadInput, nearest
 from divulge.options import (
     FALLBACK_ROLES,
@@ -471,7 +471,7 @@ def _type_of(option: Option) -> Any:
 
 def _declaration(option: Option) -> Any:
     """Return the row as an option or argument of Typer."""
-    values = program.values_of(option)
+    values = completion.values_of(option)
     help_text = option.help
     if values:
         help_text = help_text.replace("{values}", ", ".join(values()))
@@ -481,9 +481,9 @@ def _declaration(option: Option) -> Any:
         "rich_help_panel": option.panel,
     }
     if option.takes in ("columns", "column") and option.completes:
-        settings["autocompletion"] = program.columns
+        settings["autocompletion"] = completion.columns
     elif values and option.takes != "choice":
-        settings["autocompletion"] = program.one_of(values)
+        settings["autocompletion"] = completion.one_of(values)
     if option.positional:
         return typer.Argument(**settings)
     *aliases, flag = option.all_flags
@@ -562,7 +562,7 @@ def _requirement_names() -> list[str]:
     from divulge import metrics
 
     return sorted(
-        program.promised_metrics(),
+        completion.promised_metrics(),
         key=lambda name: metrics.find_metric(name).common or len(metrics.METRICS),
     )
 
