@@ -44,7 +44,7 @@ def without_secrets(text: str) -> str:
 class DivulgeError(Exception):
     """Base of every error divulge raises on purpose.
 
-    Message and hint name arguments with marks (`divulge.arguments`), which each front end spells.
+    Message and hint mark the arguments that they name, and each front end spells these.
     """
 
     exit_code: ClassVar[int] = 2

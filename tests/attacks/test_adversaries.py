@@ -644,7 +644,7 @@ def test_known_columns_in_several_tables_make_no_row(tmp_path: Path) -> None:
         ({"attacks": "guess"}, "there is no attack 'guess'"),
         ({"attacks": "journalist"}, "no population is given"),
         ({"records": 0}, "records=0"),
-        ({"wrong": 1.0}, "wrong=1.0"),
+        ({"wrong": 1.0}, "wrong=1 is not possible"),
         ({"knows": "zip"}, "no column 'zip'"),
         ({"knows": "disease"}, "two roles"),
         ({"adversary": dv.Adversary(original=TRUTH)}, "original= of the adversary has no effect"),

@@ -288,7 +288,7 @@ def test_a_release_without_requirements_never_passes(people: str, tmp_path: Path
     [
         (["--beta", "x"], "beta = 'x' is not a number"),
         (["--beta", "1/4", "--tables", "age,zip;job"], "'zip'"),
-        (["--beta", "1/4", "--method", "anatomy", "--tables", "3"], "no setting tables"),
+        (["--beta", "1/4", "--method", "anatomy", "--tables", "3"], "no setting --tables"),
         (["--beta", "1/4", "--method", "nothing"], "nothing"),
         (["--beta", "1/4", "--qi", "agee"], "did you mean 'age'"),
     ],

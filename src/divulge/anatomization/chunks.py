@@ -50,6 +50,7 @@ from divulge.anatomization.tables import (
     free_name,
     table_names,
 )
+from divulge.arguments import marked
 from divulge.arrays import class_ids
 from divulge.counting import Nulls
 from divulge.engines import DuckDBEngine, OwnEngine, StoredRows
@@ -572,9 +573,8 @@ def _infeasible_chunks_error(
     """
     because = obstacles[0].because
     if plan.chunks > 1:
-        because = (
-            f"in {len(obstacles)} of {plan.chunks} chunks of the table, such as this: {because}"
-        )
+        share = f"{len(obstacles)} of {plan.chunks} chunks of the table"
+        because = f"in {share}, such as this: {marked(because)}"
     hint = (
         "Loosen a bound a little, or allow larger chunks: raise the memory limit (with Spark, in "
         "Python: SparkEngine(chunk_rows=...))"

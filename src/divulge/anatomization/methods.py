@@ -55,7 +55,7 @@ from divulge.anatomization.record_grouping import (
     group_within_classes,
     mondrian,
 )
-from divulge.arguments import Sentence, arg, quoted
+from divulge.arguments import Sentence, arg, marked, quoted
 from divulge.arrays import Bools, Ints
 from divulge.errors import BadInput, InternalError, nearest
 
@@ -578,7 +578,7 @@ def _check_feasible_l(problem: GroupingProblem) -> None:
             raise
         raise InfeasibleModel(
             problem,
-            f"{error.because} (this method rounds beta down to 1/l)",
+            f"{marked(error.because)} (this method rounds beta down to 1/l)",
             proved=error.proved,
             nearest=replace(error.nearest, beta=Fraction(1, largest_l)),
         ) from None

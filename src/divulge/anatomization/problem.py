@@ -31,7 +31,7 @@ from divulge.anatomization.model import (
     rank_by_frequency,
     tally_in_pieces,
 )
-from divulge.arguments import quoted
+from divulge.arguments import Sentence, marked, quoted
 from divulge.arrays import Codes, Ints
 from divulge.counting import Domain, Nulls, domain_codes, encode
 from divulge.engines import OwnEngine, StoredRows
@@ -310,7 +310,7 @@ class InfeasibleModel(Infeasible):
         """
         whole_table = _whole_table(problem)
         levels = whole_table.levels
-        self.because = because
+        self.because = Sentence(because)
         table_levels = Reached(
             levels.alpha, levels.beta, min(gamma or levels.gamma, levels.gamma), whole_table.delta
         )
@@ -336,7 +336,9 @@ class InfeasibleModel(Infeasible):
             summary = "no grouping keeps the model: "
         else:
             summary = "no grouping was found that keeps the model: "
-        super().__init__(summary + because, hint=f"Raise {suggestion}" if suggestion else hint)
+        super().__init__(
+            summary + marked(because), hint=f"Raise {suggestion}" if suggestion else hint
+        )
 
     def document(self) -> dict[str, Any]:
         """JSON document with the nearest feasible bounds, as exact texts, and the reason."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from divulge import metrics
 from divulge.adversary import Belief
-from divulge.arguments import marked, outside
+from divulge.arguments import Sentence, marked, outside
 from divulge.arrays import Floats
 from divulge.errors import Infeasible
 from divulge.generalization.constraints import NodeChecker, all_published
@@ -100,7 +100,7 @@ class Diagnosis:
         return {**asdict(self), "in_the_way": obstacle}
 
     @property
-    def text(self) -> str:
+    def text(self) -> Sentence:
         """One line of advice."""
         parts = [marked(item.promise) for item in self.nearest]
         if self.together:
@@ -136,7 +136,7 @@ class Diagnosis:
             advice += f"{'; ' if advice else ''}{message}"
         if self.already:
             advice += ": leave these people out, or promise less"
-        return advice
+        return Sentence(advice)
 
 
 class NothingFits(Infeasible):
