@@ -7,6 +7,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, product
 from math import log2, prod, sqrt
@@ -62,6 +63,18 @@ def test_suppressed_people_contribute_no_information() -> None:
     assert found.information[0].loss == pytest.approx(0.5)
     assert found.columns[0].distance == pytest.approx(0.5)
     assert found.summary["rows_left_out"] == 0.5
+
+
+def test_the_summary_has_query_errors_only_if_there_were_queries() -> None:
+    without_queries = dv.utility(AGES, AGES, **ROLES, queries=0)
+    assert without_queries.recq is None
+    assert not [name for name in without_queries.summary if name.startswith("query_error")]
+    errors = anatomization.Recq(
+        Workload(queries=4), queries=4, mean=0.5, median=0.25, p90=1.0, below_floor=0
+    )
+    summary = replace(without_queries, recq=errors).summary
+    assert summary["query_error_median"] == 0.25
+    assert summary["query_error_mean"] == 0.5
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,9 @@ from rich.console import Console, RenderableType
 import divulge as dv
 from divulge.errors import BadInput, BrokenPromise
 from divulge.output.formatting import percent, settings_sentence
-from divulge.output.measurement import story_text, worst_classes
+from divulge.output.measurement import story_text, uniqueness_lines, worst_classes
 from divulge.policy import Promise, judge
+from divulge.policy.uniqueness import Uniqueness
 
 
 def printed(shown: RenderableType, width: int = 120) -> str:
@@ -88,6 +89,33 @@ def test_a_violation_counts_its_classes_even_without_a_sample() -> None:
         shown = printed(verdict.text(sample=sample))
         assert "k_anonymity >= 2 is broken by 2 classes with 2 people" in shown
         assert shown.count("(1 person)") == names
+
+
+@pytest.mark.parametrize(
+    ("unique", "sentence"),
+    [
+        (0, "None of 100 people is unique for an adversary who knows zip and job."),
+        (12, "12 of 100 people (12%) are unique for an adversary who knows zip and job."),
+    ],
+)
+def test_unique_people_are_counted_without_k_if_another_k_was_measured(
+    unique: int, sentence: str
+) -> None:
+    measured = dv.measure(pa.table({"zip": ["1", "1", "2", "2"]}), quasi_identifiers="zip")
+    uniqueness = Uniqueness(
+        ("zip",),
+        ("job",),
+        (),
+        k=1,
+        by_quasi_identifiers=0,
+        unique=unique,
+        with_sensitive=unique,
+        of=100,
+        required=0.5,
+    )
+    warning, lines = uniqueness_lines(uniqueness, measured)
+    assert not warning
+    assert lines[0].plain == sentence
 
 
 def test_notes_show_dates_as_people_write_them() -> None:
