@@ -53,6 +53,16 @@ def test_four_people_become_unique(engine: Any) -> None:
     assert told["adds"]["identity"]["k_anonymity"] == -1
 
 
+def test_a_composition_records_the_settings_of_its_measurement() -> None:
+    composition = dv.compose([BY_AGE, BY_SEX], truth=TRUTH, sensitive="disease", person="id")
+    last_release = composition.releases[-1].so_far
+    assert last_release is not None
+    assert {**last_release.settings, **composition.settings} == composition.settings
+    assert composition.settings["prior_weights"] == {}
+    assert composition.settings["log_base"] == 2
+    assert composition.settings["person"] == "id"
+
+
 def test_examples_of_a_table_whose_columns_have_names_of_the_query() -> None:
     names = ["n", "c0", "c1", "a0", "a1", "c", "r", "j", "s0", "person", "id"]
     truth = TRUTH

@@ -128,3 +128,13 @@ def test_twenty_sets_of_known_columns_are_listed(sets: int, more: int) -> None:
     assert (" more (in the JSON" in output) is (more > 0)
     assert (" column0 " in output) is (more == 0)
     assert f" column{sets - 1} " in output
+
+
+def test_the_verdict_counts_violated_bounds_if_there_are_several() -> None:
+    """Two of three bounds are violated, and two attempts have no bound."""
+    unbounded = replace(ATTEMPT, bound=None)
+    broken = replace(ATTEMPT, bound=Bound(0.3, "alpha <= 0.3"))
+    several = result(broken, broken, ATTEMPT, unbounded, unbounded)
+    assert attack.verdict(several).startswith("2 of 3 bounds are broken. BROKEN: alpha <= 0.3 ")
+    one = result(broken, ATTEMPT, unbounded, unbounded)
+    assert attack.verdict(one).startswith("BROKEN: alpha <= 0.3 ")
