@@ -163,6 +163,7 @@ def test_protections_need_all_classes_in_memory(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(Counts, "is_small", False)
     table = dv.read(PEOPLE, engine=DuckDBEngine(memory_limit="500MB"))
     old = Protection.make({"k_anonymity": 3}, where={"age": ">= 75"})
-    with pytest.raises(BadInput, match="were not brought together"):
+    with pytest.raises(BadInput, match=r"stayed on disk: .* were not brought together") as error:
         dv.check(table, Policy(protections=[old]), quasi_identifiers="age")
+    assert "SparkEngine(collect_limit=...)" in error.value.hint
     assert dv.check(table, Policy(uniques=1000), quasi_identifiers="age", plain="*").holds

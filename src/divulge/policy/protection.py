@@ -278,11 +278,12 @@ def choose_measured(
             hint="Check without protections, or count what is suppressed as a value of its own",
         )
     if protections and measurement.survey is not None:
+        storage = measurement.survey.held_rows.engine.storage
         raise BadInput(
-            "chosen people and values cannot be looked for among classes that were not brought "
-            "together",
-            hint="Check without protections, or with fewer quasi-identifiers and without a "
-            "memory limit",
+            f"the counts stayed on {storage}: chosen people and values cannot be looked for among "
+            "classes that were not brought together",
+            hint="Check without protections, with fewer quasi-identifiers, without a memory limit, "
+            "or, on Spark, in Python with a larger SparkEngine(collect_limit=...)",
         )
     return choose(protections, measurement.contingency, measurement.beliefs)
 
