@@ -38,9 +38,9 @@ HARMLESS = frozenset(
     private_target probabilities problem problems promised promises purpose queries reason
     records relative_to release remote requested required requirements role role_prefix root
     row_text rows scheme second selectivity settings share shares shorter side sides sign
-    size sizes small sorted source source_flags sources spellings strerror subject successes
-    suppressed suppression table tables target targets text these title top tries type type_
-    type_name types unchecked uncovered_classes unknown unproved_text upper usual_width
+    size sizes small sorted source source_flags sources spellings storage strerror subject
+    successes suppressed suppression table tables target targets text these title top tries type
+    type_ type_name types unchecked uncovered_classes unknown unproved_text upper usual_width
     value_text variables verb violation violations wait weights what where why with_header
     with_l without words worst
     """.split()
